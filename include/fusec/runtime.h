@@ -172,6 +172,9 @@ typedef struct {
   size_t struct_size;
   const char *name;
   int64_t min, opt, max, divisor; /* max INT64_MAX: open */
+  /* Of a size that the model computes from other sizes: how, "i64(ceil(f32(n)/2))", and the ONNX node that asked for
+   * it; else null. */
+  const char *definition, *node;
 } fusert_symbol_info;
 
 /* A name that the model has for sizes of its inputs, and which follows from the symbols. */
@@ -202,6 +205,7 @@ typedef struct {
   uint64_t weight_bytes, code_bytes;
   size_t programs; /* of the whole bundle */
   size_t inferred, size_rules;
+  size_t computed; /* sizes that programs make of the symbols: symbols behind the first `symbols` */
 } fusert_model_info;
 
 /* One program of the bundle, loaded or not. */

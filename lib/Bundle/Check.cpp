@@ -1,5 +1,6 @@
 #include "Bundle/Check.h"
 
+#include "Bundle/CheckSymbols.h"
 #include "Bundle/Liveness.h"
 #include "Support/Diag.h"
 #include "fusec/bundle_format.h"
@@ -11,7 +12,6 @@ namespace fusec::bundle {
 
 namespace {
 
-constexpr size_t kMaxValues = 1 << 20;          // inputs, outputs, tensors, kernels of one bundle
 constexpr int kMaxStepDepth = 64;               // nesting of If and Loop
 constexpr int64_t kMaxThreads = 1024;           // of a block
 constexpr int64_t kMaxSharedBytes = 256 << 10;  // GPU
@@ -21,10 +21,6 @@ constexpr int64_t kMaxGpuParamBytes = 4096;
 
 Status bad(const std::string &where, std::string text) {
   return Diagnostic{Diag::BadBundle, where, std::move(text)};
-}
-
-bool usableName(const std::string &name) {
-  return !name.empty() && name.size() <= (64 << 10) && name.find('\0') == std::string::npos;
 }
 
 /// The data of a constant, or of an input that a run leaves out.
@@ -344,6 +340,7 @@ private:
 
 Status values(const Model &model, const std::vector<Value> &list, const char *side) {
   std::set<std::string> names;
+  const size_t given = numGiven(model.symbols); // what inputs may speak of
   if (list.size() > kMaxValues)
     return bad(side, "too many");
   for (const Value &v : list) {
@@ -353,38 +350,13 @@ Status values(const Model &model, const std::vector<Value> &list, const char *si
     if (static_cast<int>(v.type) >= kNumDTypes || v.shape.size() > FUSEC_MAX_RANK)
       return bad(place, "unknown element type or rank over 64");
     for (const DimCode &d : v.shape)
-      if (!d.valid(model.symbols.size()))
+      if (!d.valid(&list == &model.inputs ? given : model.symbols.size()))
         return bad(place, "a dimension is malformed");
     if (v.weight == -1)
       continue;
     if (&list != &model.inputs)
       return bad(place, "only an input has a default value");
     FUSEC_CHECK(weightFits(model, v.weight, v.type, v.shape, place));
-  }
-  return success();
-}
-
-Status sizeRules(const Model &model, std::set<std::string> &names) {
-  if (model.inferred.size() > kMaxValues || model.rules.size() > kMaxValues)
-    return bad("rules of sizes", "too many");
-  for (const InferredDim &s : model.inferred) {
-    const std::string place = "inferred size '" + s.name + "'";
-    if (!usableName(s.name) || !names.insert(s.name).second)
-      return bad(place, "the name is empty, longer than 64 KiB, holds a zero byte or stands twice");
-    if (!s.value.valid(model.symbols.size()))
-      return bad(place, "its value is malformed");
-    for (const InferredDim::Place &p : s.places)
-      if (p.input < 0 || static_cast<size_t>(p.input) >= model.inputs.size() || p.axis < 0 ||
-          static_cast<size_t>(p.axis) >= model.inputs[p.input].shape.size())
-        return bad(place, "it stands where no input has a dimension");
-  }
-  const size_t all = model.symbols.size() + model.inferred.size();
-  for (const DimRule &r : model.rules) {
-    if (r.kind > fusec::SizeRule::Kind::Either || !r.left.valid(all) || !r.right.valid(all))
-      return bad("rule of node '" + r.node + "'", "it is malformed");
-    for (const std::string *text : {&r.node, &r.op, &r.text})
-      if (text->find('\0') != std::string::npos)
-        return bad("rule of node '" + r.node + "'", "it holds a zero byte");
   }
   return success();
 }
@@ -396,14 +368,8 @@ bool isCpuTarget(std::string_view target) { return target.substr(0, 7) == "x86-6
 
 Status check(const Model &model) {
   std::set<std::string> names;
-  for (const Symbol &s : model.symbols) {
-    const std::string place = "symbol '" + s.name + "'";
-    if (!usableName(s.name) || !names.insert(s.name).second)
-      return bad(place, "the name is empty, longer than 64 KiB, holds a zero byte or stands twice");
-    if (s.min < 0 || s.min > s.opt || s.opt > s.max || s.divisor < 1)
-      return bad(place, "needs 0 <= min <= opt <= max and a divisor >= 1");
-  }
-  FUSEC_CHECK(sizeRules(model, names));
+  FUSEC_CHECK(checkSymbols(model, names));
+  FUSEC_CHECK(checkSizeRules(model, names));
   FUSEC_CHECK(values(model, model.inputs, "input"));
   FUSEC_CHECK(values(model, model.outputs, "output"));
   for (const Weight &w : model.weights)

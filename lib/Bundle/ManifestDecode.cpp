@@ -1,5 +1,6 @@
 #include "Bundle/Manifest.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 
 #include "Manifest_generated.h"
 
@@ -154,6 +155,19 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
     out.model.rules.push_back({static_cast<fusec::SizeRule::Kind>(r->kind()), expr(r->left()),
                                expr(r->right()), text(r->node()), text(r->op()), text(r->text()),
                                r->tested()});
+  });
+  each(m->definitions(), [&](const fb::Definition *d) {
+    DimProgram program;
+    program.node = text(d->node());
+    each(d->ops(), [&](const fb::NumberOp *op) {
+      program.code.push_back({static_cast<DimProgram::Op>(op->code()),
+                              static_cast<DType>(op->type()),
+                              {op->a(), op->b(), op->c()},
+                              op->value()});
+    });
+    const auto s = static_cast<size_t>(d->symbol()); // one beyond the symbols: nothing is defined
+    if (s < out.model.symbols.size())
+      out.model.symbols[s].definition = std::make_shared<DimProgram>(std::move(program));
   });
   out.model.inputs = values(m->inputs());
   out.model.outputs = values(m->outputs());

@@ -1,5 +1,7 @@
 #include "Bundle/Manifest.h"
 
+#include "Support/DimProgram.h"
+
 #include "Manifest_generated.h"
 
 #include <map>
@@ -24,11 +26,12 @@ public:
       weights.emplace_back(r.offset, r.size, static_cast<uint8_t>(r.type));
     auto weightList = fb.CreateVectorOfStructs(weights);
     auto programs = list<fb::Program>(m.programs, [&](const Program &p) { return program(p); });
+    auto definitionList = definitions(m.symbols);
     auto inferredList = m.inferred.empty() ? 0 : inferred(m.inferred);
     auto ruleList = m.rules.empty() ? 0 : rules(m.rules);
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,
-                              inferredList, ruleList);
+                              inferredList, ruleList, definitionList);
   }
 
 private:
@@ -100,6 +103,24 @@ private:
       auto name = fb.CreateString(v.name);
       return fb::CreateValue(fb, name, static_cast<uint8_t>(v.type), exprList(v.shape), v.weight);
     });
+  }
+  /// Absent where there is none.
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Definition>>>
+  definitions(const std::vector<Symbol> &symbols) {
+    std::vector<flatbuffers::Offset<fb::Definition>> out;
+    for (size_t s = 0; s < symbols.size(); ++s) {
+      const DimProgram *program = symbols[s].definition.get();
+      if (!program)
+        continue;
+      std::vector<fb::NumberOp> ops;
+      for (const DimProgram::Instr &i : program->code)
+        ops.emplace_back(static_cast<uint8_t>(i.op), static_cast<uint8_t>(i.type), i.args[0],
+                         i.args[1], i.args[2], i.value);
+      auto node = fb.CreateString(program->node);
+      out.push_back(
+          fb::CreateDefinition(fb, static_cast<int32_t>(s), node, fb.CreateVectorOfStructs(ops)));
+    }
+    return out.empty() ? 0 : fb.CreateVector(out);
   }
   auto copies(const std::vector<Copy> &in) {
     std::vector<fb::Copy> out;

@@ -6,6 +6,7 @@
 #include "Bundle/Liveness.h"
 #include "Bundle/Manifest.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 #include "Support/Hash.h"
 #include "fusec/bundle_format.h"
 
@@ -180,7 +181,8 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
   const bool defaults =
       std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
   const bool hasRules = !model.inferred.empty() || !model.rules.empty();
-  h.min_runtime = hasRules ? 3 : defaults ? 2 : 1;
+  const bool computes = numGiven(model.symbols) < model.symbols.size();
+  h.min_runtime = hasRules || computes ? 3 : defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;
   h.section_count = static_cast<uint32_t>(out.sections.size());

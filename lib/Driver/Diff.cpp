@@ -2,6 +2,7 @@
 
 #include "Bundle/Reader.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>
@@ -213,7 +214,8 @@ bool sameInterface(const bundle::Model &a, const bundle::Model &b) {
   };
   auto sameSymbol = [](const Symbol &x, const Symbol &y) {
     return x.name == y.name && x.min == y.min && x.opt == y.opt && x.max == y.max &&
-           x.divisor == y.divisor;
+           x.divisor == y.divisor && !x.definition == !y.definition &&
+           (!x.definition || *x.definition == *y.definition);
   };
   return sameValues(a.inputs, b.inputs) && sameValues(a.outputs, b.outputs) &&
          std::equal(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),

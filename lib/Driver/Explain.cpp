@@ -4,6 +4,7 @@
 #include "Driver/TargetSearch.h"
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
+#include "Support/DimProgram.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
 #include "Tiling/counts/CountWork.h"
@@ -57,6 +58,11 @@ public:
     const std::vector<int64_t> typical = optValues(program.symbols);
     for (size_t s = 0; s < program.symbols.size(); ++s) {
       const Symbol &symbol = program.symbols[s];
+      if (symbol.definition) {
+        out.computed.push_back(
+            {symbol.name, symbol.definition->str(program.symbols), symbol.definition->node});
+        continue;
+      }
       out.sizes.emplace_back(symbol.name, typical[s]);
       if (std::any_of(tuned.begin(), tuned.end(),
                       [&](const auto &values) { return values[s] != typical[s]; }))

@@ -75,6 +75,11 @@ struct ExplainedTarget {
   };
   std::vector<std::pair<std::string, std::string>> inferred; // sizes that follow from symbols
   std::vector<SizeRule> sizeRules;
+  /// Sizes that the host computes when shapes are set, since no expression over the symbols gives them.
+  struct ComputedSize {
+    std::string name, definition, node;
+  };
+  std::vector<ComputedSize> computed;
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
   /// The sums without vertical composition; absent where a dump holds the composed equations.

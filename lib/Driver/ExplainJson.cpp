@@ -128,7 +128,7 @@ std::string sizesOf(const ExplainedTarget &t) {
 /// "predicted_s":5e-06}]}
 std::string sized(const ExplainedTarget &t, const SizedPrediction &p) {
   std::string sizes;
-  for (size_t s = 0; s < p.symbols.size(); ++s)
+  for (size_t s = 0; s < t.sizes.size(); ++s)
     sizes += (s ? "," : "") + jsonString(t.sizes[s].first) + ":" + std::to_string(p.symbols[s]);
   return "{\"sizes\":{" + sizes + "},\"predicted_s\":" + floatToText(p.seconds) + ",\"kernels\":" +
          list(p.kernels,
@@ -163,6 +163,11 @@ std::string sizeRule(const ExplainedTarget::SizeRule &r) {
          ",\"tested\":" + (r.tested ? "true" : "false") + "}";
 }
 
+std::string computedSize(const ExplainedTarget::ComputedSize &c) {
+  return "{\"name\":" + jsonString(c.name) + ",\"definition\":" + jsonString(c.definition) +
+         ",\"node\":" + jsonString(c.node) + "}";
+}
+
 /// "register":"a vector register",...
 std::string levelsOf(const ExplainedTarget &t) {
   std::string out;
@@ -183,6 +188,7 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t) +
            "},\"levels\":{" + levelsOf(t) + "},\"without_size\":{" + rangesOf(t) +
            "},\"inferred\":{" + inferredOf(t) + "},\"size_rules\":" + list(t.sizeRules, sizeRule) +
+           (t.computed.empty() ? "" : ",\"computed\":" + list(t.computed, computedSize)) +
            ",\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +

@@ -231,6 +231,14 @@ std::string apartText(const ExplainedTarget &target) {
   return out;
 }
 
+std::string computedText(const ExplainedTarget &target) {
+  std::string out;
+  for (const ExplainedTarget::ComputedSize &c : target.computed)
+    out += "size " + oneLine(c.name) + " = " + oneLine(c.definition) +
+           ", computed when shapes are set, for " + oneLine(c.node) + "\n";
+  return out;
+}
+
 /// How to say what sizes matter, where nobody has.
 std::string rangeHint(const ExplainedTarget &target) {
   std::string options;
@@ -245,7 +253,7 @@ std::string sizedText(const ExplainedTarget &target, const std::string &what,
   std::string out = list.empty() ? "" : "predicted at " + what + ":\n";
   for (const SizedPrediction &p : list) {
     out += "  ";
-    for (size_t s = 0; s < p.symbols.size(); ++s)
+    for (size_t s = 0; s < target.sizes.size(); ++s)
       out += (s ? ", " : "") + oneLine(target.sizes[s].first) + "=" + std::to_string(p.symbols[s]);
     out += ": " + cost::secondsText(p.seconds) + "\n";
   }
@@ -311,7 +319,7 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
            "\n" + sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
            sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
-           sizeRulesText(target) + levelsText(target) + "\n";
+           sizeRulesText(target) + computedText(target) + levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

@@ -147,7 +147,7 @@ private:
       std::set<int64_t> sizes;
       for (const std::vector<int64_t> &values : tuned)
         sizes.insert(values[s]);
-      if (sizes.size() < 2)
+      if (sizes.size() < 2 || state.program.symbols[s].definition)
         continue;
       told += (told.empty() ? "" : ", ") + oneLine(state.program.symbols[s].name) + " of ";
       for (auto size = sizes.begin(); size != sizes.end(); ++size)

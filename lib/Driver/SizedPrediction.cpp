@@ -4,6 +4,7 @@
 #include "Support/Diag.h"
 #include "Support/NamedText.h"
 #include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
 #include "Support/WholeText.h"
 #include "Tiling/search/SizeVariants.h"
 
@@ -31,7 +32,8 @@ Result<std::vector<int64_t>> parseSizes(const std::string &text, const std::vect
                                         const std::string &option) {
   std::vector<std::string> names;
   for (const Symbol &s : symbols)
-    names.push_back(s.name);
+    if (!s.definition) // those come first
+      names.push_back(s.name);
   std::vector<int64_t> values = optValues(symbols);
   auto bad = [&](const std::string &why) {
     return Diagnostic{Diag::BadOption, option + " " + text, why};
@@ -55,6 +57,7 @@ Result<std::vector<int64_t>> parseSizes(const std::string &text, const std::vect
     values[static_cast<size_t>(at - names.begin())] = *size;
     rest = behind.substr(std::min(comma + 1, behind.size()));
   }
+  setComputed(symbols, values);
   return values;
 }
 

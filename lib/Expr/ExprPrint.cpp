@@ -51,8 +51,7 @@ public:
 
   std::string run() {
     out = "expr " + nameToText(program.name) + "\n";
-    for (const Symbol &s : program.symbols)
-      out += "symbol " + symbolText(s) + "\n";
+    out += symbolsText(program.symbols);
     for (const Tensor &t : program.tensors)
       tensor(t);
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";

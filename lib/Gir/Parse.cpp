@@ -85,6 +85,7 @@ private:
     FUSEC_TRY(Symbol facts, parseSymbol(in));
     for (Symbol &s : kernel.symbols)
       if (s.name == facts.name) {
+        facts.definition = s.definition;
         s = std::move(facts);
         return success();
       }

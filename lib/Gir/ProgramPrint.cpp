@@ -36,8 +36,7 @@ public:
 
   std::string run() {
     out = "program " + nameToText(program.name) + " target " + quoted(program.target) + "\n";
-    for (const Symbol &s : program.symbols)
-      out += "symbol " + symbolText(s) + "\n";
+    out += symbolsText(program.symbols);
     for (size_t t = 0; t < program.tensors.size(); ++t)
       tensor(static_cast<TensorId>(t));
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";

@@ -28,8 +28,7 @@ public:
 
   std::string run() {
     out = "graph " + nameToText(graph.name) + "\n";
-    for (const Symbol &s : graph.symbols)
-      out += "symbol " + symbolText(s) + "\n";
+    out += symbolsText(graph.symbols);
     out += sizeRulesText(graph.sizeRules, graph.symbols);
     for (const Value &v : graph.values)
       if (v.constant)

@@ -1,5 +1,6 @@
 #include "Graph/SizeCheck.h"
 
+#include "Support/DimProgram.h"
 #include "Support/TunedSizes.h"
 
 #include <algorithm>
@@ -15,6 +16,10 @@ std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbo
     uint64_t state = round * 0x9e3779b97f4a7c15u;
     for (const Symbol &s : symbols) {
       state = (state ^ (state >> 29)) * 0xbf58476d1ce4e5b9u + 1;
+      if (s.definition) {
+        values.push_back(s.definition->evaluate(values).value_or(s.min));
+        continue;
+      }
       int64_t last = s.max / s.divisor, first = s.min / s.divisor + (s.min % s.divisor != 0);
       int64_t spread = static_cast<int64_t>((state >> 33) % 61);
       int64_t multiple =

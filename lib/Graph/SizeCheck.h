@@ -123,7 +123,7 @@ public:
   /// reach beyond the zeros at the end, but not start in them.
   Result<DimExpr> windowCount(const DimExpr &size, int64_t extent, int64_t stride, int64_t padBegin,
                               int64_t padEnd, bool ceilMode) const;
-  /// Bounds as ONNX gives them, negative ones from the end, clamped. A step backwards needs fixed sizes.
+  /// Bounds as ONNX gives them, negative ones from the end, clamped.
   Result<SliceBounds> slice(const DimExpr &size, const DimExpr &start, const DimExpr &end,
                             int64_t step) const;
   /// Axes without a fixed size must have the scale 1.

@@ -1,12 +1,14 @@
 #include "Graph/CheckOperator.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 #include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <unordered_set>
 
 // The rules, in the order in which they are checked:
-//  1. names of symbols, inferred sizes and values are not empty and unique; symbol ranges are ordered;
+//  1. names of symbols, inferred sizes and values are not empty and unique; symbol ranges are ordered; symbols with a
+//     definition come last, and a definition uses symbols in front of its own;
 //  2. a constant's type and shape are those of its value; `known` has one entry an element;
 //  3. every value is defined once: constant, region input or node output; before its uses;
 //  4. a region reads outer values only through its sorted, exact captures;
@@ -37,13 +39,18 @@ private:
 
   void checkSymbols() {
     std::unordered_set<std::string_view> names;
-    for (const Symbol &s : g.symbols) {
+    const size_t given = numGiven(g.symbols);
+    for (size_t i = 0; i < g.symbols.size(); ++i) {
+      const Symbol &s = g.symbols[i];
       if (s.name.empty() || !names.insert(s.name).second)
         fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
       const int64_t opt = kindOf(s) ? s.min : s.opt;
-      if (s.min < 0 || s.min > opt || opt > s.max || s.divisor < 1)
+      if ((s.min < 0 && !s.definition) || s.min > opt || opt > s.max || s.divisor < 1)
         fail("symbol '" + s.name + "'",
              "the range must be 0 <= min <= opt <= max with divisor >= 1");
+      if (i >= given && (!s.definition || !s.definition->valid(i)))
+        fail("symbol '" + s.name + "'",
+             "behind a symbol with a definition each has one, which is made of those in front");
     }
     if (std::string fault = faultOf(g.sizeRules, g.symbols); !fault.empty())
       fail("rules of sizes", fault);

@@ -25,6 +25,8 @@ struct State {
   Result<std::vector<int64_t>> dims(const Shape &shape, const std::string &where) const;
   /// Learns symbols from the dims that a tensor has, and checks those known already.
   Status bind(TensorId id);
+  /// Gives symbols with a definition their values, as far as those that they are made of have one.
+  void define();
   /// Zeros in the tensor's declared shape.
   Status allocate(TensorId id, const std::string &where);
   Array copy(TensorId id) const;

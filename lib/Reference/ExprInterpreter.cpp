@@ -57,6 +57,7 @@ public:
       state.arrays[id] = machine::fromTensorValue(inputs[i], state.storage(t.type));
       FUSEC_CHECK(state.bind(id));
     }
+    state.define();
     FUSEC_CHECK(items(program.items));
     std::vector<TensorValue> out;
     for (TensorId id : program.outputs)

@@ -1,5 +1,6 @@
 #include "Reference/ExprEquations.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 
 #include <algorithm>
 
@@ -60,6 +61,20 @@ Status State::bind(TensorId id) {
   if (expected != actual)
     return error("%" + t.name, "the value has other dims than " + str(t.shape, program.symbols));
   return success();
+}
+
+void State::define() {
+  std::vector<int64_t> values;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    if (const auto &definition = program.symbols[s].definition; definition && !symbolKnown[s])
+      if (const std::optional<int64_t> value = definition->evaluate(values)) {
+        symbols[s] = *value;
+        symbolKnown[s] = true;
+      }
+    if (!symbolKnown[s])
+      return;
+    values.push_back(symbols[s]);
+  }
 }
 
 Status State::allocate(TensorId id, const std::string &where) {

@@ -48,6 +48,7 @@ private:
           return fail("input %" + t.name + " is not of type " + std::string(name(t.type)) +
                       " and shape " + str(t.shape, program.symbols));
       }
+    binder.define();
     for (size_t s = 0; s < program.symbols.size(); ++s) {
       if (!binder.values()[s])
         return fail("the inputs give symbol '" + program.symbols[s].name + "' no value",

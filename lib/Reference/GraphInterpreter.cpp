@@ -51,6 +51,9 @@ public:
           return rule.empty() ? bound.errors()
                               : Diagnostics{{Diag::ShapeMismatch, graph.name, rule}};
         }
+    if (const std::optional<SymbolId> open = binder.define())
+      return Diagnostic{Diag::ShapeMismatch, "size '" + graph.symbols[index(*open)].name + "'",
+                        "has no value, or one outside its range, for these shapes"};
     if (std::string rule = brokenRule(graph.sizeRules, graph.symbols, sizesOf(inputs), false);
         !rule.empty())
       return Diagnostic{Diag::ShapeMismatch, graph.name, rule};

@@ -1,5 +1,7 @@
 #include "Reference/SymbolBinder.h"
 
+#include "Support/DimProgram.h"
+
 namespace fusec {
 
 bool SymbolBinder::set(SymbolId id, int64_t value) {
@@ -70,6 +72,22 @@ bool SymbolBinder::bind(const Shape &shape, const std::vector<int64_t> &dims, bo
       return false;
   }
   return true;
+}
+
+std::optional<SymbolId> SymbolBinder::define() {
+  std::vector<int64_t> values;
+  for (size_t s = 0; s < known.size(); ++s) {
+    if (const auto &definition = (*symbols)[s].definition; definition && !known[s]) {
+      const auto id = static_cast<SymbolId>(s);
+      const std::optional<int64_t> value = definition->evaluate(values);
+      if (!value || !set(id, *value))
+        return id;
+    }
+    if (!known[s])
+      break;
+    values.push_back(*known[s]);
+  }
+  return std::nullopt;
 }
 
 } // namespace fusec

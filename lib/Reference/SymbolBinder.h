@@ -18,6 +18,9 @@ public:
   /// looked at; with it, expressions must agree, and one with a single unknown symbol gives its value. False
   /// when shape and dims contradict each other or a symbol leaves its range.
   bool bind(const Shape &shape, const std::vector<int64_t> &dims, bool solve);
+  /// Computes what has a definition of symbols that have values. Returns the first that has none then, or one outside
+  /// its range.
+  std::optional<SymbolId> define();
 
 private:
   bool set(SymbolId id, int64_t value);

@@ -2,6 +2,7 @@
 #include "Runtime/ApiHandles.h"
 #include "Runtime/Calibrate.h"
 #include "Runtime/Structs.h"
+#include "Support/DimProgram.h"
 #include "fusec/bundle_format.h"
 
 #include <cstring>
@@ -157,9 +158,8 @@ fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shap
 
 fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count) {
   return withContext(context, [&](Context &c) {
-    if (count != c.model->content.symbols.size())
-      return fail(FUSERT_INVALID_ARGUMENT, "the model has " +
-                                               std::to_string(c.model->content.symbols.size()) +
+    if (const size_t wanted = numGiven(c.model->content.symbols); count != wanted)
+      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(wanted) +
                                                " symbols, given are " + std::to_string(count));
     return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count))
                                 : nullArgument("values");

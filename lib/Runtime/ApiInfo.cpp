@@ -3,6 +3,7 @@
 #include "Runtime/ExecPlan.h"
 #include "Runtime/SizeTests.h"
 #include "Runtime/Structs.h"
+#include "Support/DimProgram.h"
 
 using namespace fusec;
 using namespace fusec::rt;
@@ -46,7 +47,8 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
     info.target = m->program ? m->program->target.c_str() : "";
     info.inputs = m->content.inputs.size();
     info.outputs = m->content.outputs.size();
-    info.symbols = m->content.symbols.size();
+    info.symbols = numGiven(m->content.symbols);
+    info.computed = m->content.symbols.size() - info.symbols;
     info.programs = m->content.programs.size();
     info.inferred = m->content.inferred.size();
     info.size_rules = m->content.rules.size();
@@ -82,7 +84,11 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
     if (index >= m->content.symbols.size())
       return noSuch("symbol", index);
     const Symbol &s = m->content.symbols[index];
-    return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor}, out);
+    const std::string &text = m->definitionTexts[index];
+    return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor,
+                                        s.definition ? text.c_str() : nullptr,
+                                        s.definition ? s.definition->node.c_str() : nullptr},
+                     out);
   });
 }
 
@@ -166,7 +172,10 @@ fusert_status fusert_get_memory_info(fusert_model model, size_t program, const i
       return noSuch("program", program);
     if (!symbols && count > 0)
       return nullArgument("symbols");
-    const std::vector<int64_t> values(symbols, symbols + count);
+    if (const size_t wanted = numGiven(m->content.symbols); count != wanted)
+      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(wanted) +
+                                               " symbols, given are " + std::to_string(count));
+    std::vector<int64_t> values(symbols, symbols + count);
     const Admission admission = admit(m->content, values);
     if (!admission.problem.empty())
       return fail(FUSERT_INVALID_ARGUMENT, admission.problem);

@@ -5,6 +5,7 @@
 #include "Runtime/Executor.h"
 #include "Runtime/FpEnvironment.h"
 #include "Runtime/SizeTests.h"
+#include "Support/DimProgram.h"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +37,7 @@ fusert_status Context::init(const fusert_context_options &options) {
   for (int32_t t : p.outputs)
     outputs.push_back(
         {t, p.tensors[t].kind == bundle::TensorKind::Output && seen.insert(t).second, {}});
-  if (model->content.symbols.empty())
+  if (numGiven(model->content.symbols) == 0)
     return setSymbols({});
   return FUSERT_OK;
 }
@@ -81,7 +82,8 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
 }
 
 fusert_status Context::setSymbols(std::vector<int64_t> values) {
-  if (plan && values == symbols)
+  // The computed ones behind them are the same then.
+  if (plan && std::equal(values.begin(), values.end(), symbols.begin()))
     return FUSERT_OK;
   const Admission admission = admit(model->content, values);
   if (!admission.problem.empty())

@@ -14,6 +14,7 @@ public:
 
   fusert_status init(const fusert_context_options &options);
   fusert_status setShapes(const fusert_shape *shapes, size_t count);
+  /// The values are those of the symbols that the inputs' shapes give; the others follow.
   fusert_status setSymbols(std::vector<int64_t> values);
   fusert_status shapeOf(const bundle::Value &value, int64_t *dims, int32_t *rank) const;
   fusert_status workspaceBytes(size_t *bytes) const;

@@ -1,5 +1,8 @@
 #include "Runtime/DimBounds.h"
 
+#include "Runtime/FpEnvironment.h"
+#include "Support/DimProgram.h"
+
 #include <algorithm>
 
 namespace fusec::rt {
@@ -37,6 +40,14 @@ DimBounds combine(DimCode::Op op, DimBounds a, DimBounds b) {
   case Op::Min: return {std::min(a.min, b.min), std::min(a.max, b.max)};
   default: return {std::max(a.min, b.min), std::max(a.max, b.max)};
   }
+}
+
+/// "size 'n'" or, of one that the model computes, "size 'n' (i64(x/2)) of node 'm'".
+std::string sizeText(const Symbol &s, const std::vector<Symbol> &symbols) {
+  std::string text = "size '" + s.name + "'";
+  if (s.definition)
+    text += " (" + s.definition->str(symbols) + ") of node '" + s.definition->node + "'";
+  return text;
 }
 
 /// Symbols of `code` that have no value yet.
@@ -92,14 +103,15 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
                                                  const std::vector<std::string> &places,
                                                  const std::vector<Symbol> &symbols,
                                                  std::string &problem) {
-  std::vector<int64_t> values(symbols.size(), 0);
-  std::vector<bool> known(symbols.size(), false);
+  const size_t given = numGiven(symbols);
+  std::vector<int64_t> values(given, 0);
+  std::vector<bool> known(given, false);
   for (size_t i = 0; i < exprs.size(); ++i) // the plain ones first: they need no assumption
     if (exprs[i]->code.size() == 1 && exprs[i]->code[0].op == DimCode::Op::Symbol) {
       values[exprs[i]->code[0].value] = dims[i];
       known[exprs[i]->code[0].value] = true;
     }
-  for (size_t s = 0; s < symbols.size(); ++s)
+  for (size_t s = 0; s < given; ++s)
     if (!known[s] && hasOneValue(symbols[s])) {
       values[s] = symbols[s].max - symbols[s].max % symbols[s].divisor;
       known[s] = true;
@@ -115,7 +127,7 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
       known[s] = progress = true;
     }
   }
-  for (size_t s = 0; s < symbols.size(); ++s)
+  for (size_t s = 0; s < given; ++s)
     if (!known[s]) {
       problem = "size '" + symbols[s].name +
                 "' does not follow from the inputs' shapes: its value must be given by its name";
@@ -141,13 +153,23 @@ std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector
   return values;
 }
 
+std::string computeSymbols(std::vector<int64_t> &values, const std::vector<Symbol> &symbols) {
+  if (values.size() == symbols.size())
+    return {};
+  FpEnvironment environment;
+  const std::optional<SymbolId> open = computeDefined(symbols, values);
+  return open ? sizeText(symbols[static_cast<size_t>(*open)], symbols) +
+                    " cannot be computed for these shapes"
+              : "";
+}
+
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
                          const std::function<std::string(size_t)> &placeOf) {
   for (size_t s = 0; s < symbols.size(); ++s) {
     const Symbol &x = symbols[s];
     if (values[s] < x.min || values[s] > x.max || values[s] % x.divisor != 0)
-      return "'" + x.name + "' is " + std::to_string(values[s]) + placeOf(s) + ", allowed are " +
-             std::to_string(x.min) +
+      return (x.definition ? sizeText(x, symbols) : "'" + x.name + "'") + " is " +
+             std::to_string(values[s]) + placeOf(s) + ", allowed are " + std::to_string(x.min) +
              (x.max == INT64_MAX ? " and more" : " to " + std::to_string(x.max)) +
              (x.divisor > 1 ? " in multiples of " + std::to_string(x.divisor) : "");
   }

@@ -23,6 +23,8 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle:
                                                  const std::vector<std::string> &places,
                                                  const std::vector<Symbol> &symbols,
                                                  std::string &problem);
+/// Adds what the definitions of the symbols behind `values` give. What is wrong is returned, or empty.
+std::string computeSymbols(std::vector<int64_t> &values, const std::vector<Symbol> &symbols);
 /// Empty when every value obeys its symbol's range and divisor. `placeOf`: what to say behind the value of a symbol.
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
                          const std::function<std::string(size_t)> &placeOf);

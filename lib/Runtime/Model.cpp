@@ -4,6 +4,7 @@
 #include "Runtime/CpuFeatures.h"
 #include "Runtime/DimBounds.h"
 #include "Runtime/Error.h"
+#include "Support/DimProgram.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,6 +104,8 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
 }
 
 void Model::describe() {
+  for (const Symbol &s : content.symbols)
+    definitionTexts.push_back(s.definition ? s.definition->str(content.symbols) : "");
   auto side = [&](const std::vector<bundle::Value> &values, std::vector<ValueText> &out) {
     out.resize(values.size());
     for (size_t i = 0; i < values.size(); ++i) {

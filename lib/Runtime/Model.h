@@ -51,6 +51,7 @@ public:
   };
   std::vector<std::vector<VariantText>> variants;    // of each program
   std::vector<std::string> inferredTexts, ruleTexts; // of values and of rules
+  std::vector<std::string> definitionTexts;          // by symbol
 
 private:
   fusert_status choose(const char *target);

@@ -23,7 +23,7 @@ struct Admission {
   bool runs =
       true; // kernels; false where all outputs are empty and kernels need not know of such sizes
 };
-/// Whether a run can have these values of the symbols.
-Admission admit(const bundle::Model &model, const std::vector<int64_t> &values);
+/// Whether a run can have these values of the symbols that inputs give. Those that are computed of them are added.
+Admission admit(const bundle::Model &model, std::vector<int64_t> &values);
 
 } // namespace fusec::rt

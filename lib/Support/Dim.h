@@ -13,6 +13,8 @@ namespace fusec {
 /// Index into the symbol table of a model. Graph, Expr, Gir and bundle use the same numbering.
 using SymbolId = int32_t;
 
+struct DimProgram;
+
 /// A named integer that is known when shapes are set. `min`/`opt`/`max` are inclusive; every value is a
 /// multiple of `divisor`. Names are ONNX dim_params or made up ("x_d0").
 struct Symbol {
@@ -21,6 +23,9 @@ struct Symbol {
   int64_t opt = 1;
   int64_t max = INT64_MAX;
   int64_t divisor = 1;
+  /// How it follows from the symbols in front of it; nullptr where the inputs' shapes give it. Symbols with
+  /// a definition come behind those without, and may be negative.
+  std::shared_ptr<const DimProgram> definition = nullptr;
 };
 
 /// Size of a tensor dimension, trip count or buffer: an immutable expression over int64 constants and

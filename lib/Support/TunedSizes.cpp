@@ -1,5 +1,6 @@
 #include "Support/TunedSizes.h"
 
+#include "Support/DimProgram.h"
 #include "Support/OptValues.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using Values = std::vector<int64_t>;
 
-constexpr std::string_view kNames[] = {"any", "batch", "length", "image"};
+constexpr std::string_view kNames[] = {"image", "length", "batch", "any"};
 
 /// Sizes of a kind, ascending, and the one among them that plans are made for.
 struct KindSizes {
@@ -21,8 +22,9 @@ struct KindSizes {
 
 /// A batch is tuned for many rows too where nothing else makes rows of it.
 KindSizes sizesOf(SymbolKind kind, const std::vector<Symbol> &symbols) {
-  const bool isAlone = std::all_of(symbols.begin(), symbols.end(),
-                                   [](const Symbol &s) { return kindOf(s) == SymbolKind::Batch; });
+  const bool isAlone = std::all_of(symbols.begin(), symbols.end(), [](const Symbol &s) {
+    return s.definition || kindOf(s) == SymbolKind::Batch;
+  });
   switch (kind) {
   case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};
   case SymbolKind::Image: return {{64, 224, 320}, 1};
@@ -44,6 +46,12 @@ int64_t typical(const std::vector<Symbol> &symbols, size_t s) {
     return symbols[s].opt;
   const KindSizes own = sizesOf(*kind, symbols);
   return fitted(symbols[s], own.sizes[own.typical]);
+}
+
+/// What symbol `s`, which has a definition, is for these values of those in front.
+int64_t computed(const std::vector<Symbol> &symbols, size_t s, const Values &values) {
+  const std::optional<int64_t> value = symbols[s].definition->evaluate(values);
+  return value ? fitted(symbols[s], *value) : typical(symbols, s);
 }
 
 /// What the symbols `own`, which are of one kind, are together.
@@ -74,13 +82,13 @@ std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vect
 
 } // namespace
 
-std::string_view name(SymbolKind kind) { return kNames[-1 - static_cast<int64_t>(kind)]; }
+std::string_view name(SymbolKind kind) { return kNames[static_cast<int64_t>(kind) - INT64_MIN]; }
 
 std::optional<SymbolKind> parseSymbolKind(std::string_view word) {
   const auto at = std::find(std::begin(kNames), std::end(kNames), word);
   if (at == std::end(kNames))
     return std::nullopt;
-  return static_cast<SymbolKind>(-1 - (at - std::begin(kNames)));
+  return static_cast<SymbolKind>(INT64_MIN + (at - std::begin(kNames)));
 }
 
 std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
@@ -88,7 +96,16 @@ std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
   values.reserve(symbols.size());
   for (size_t s = 0; s < symbols.size(); ++s)
     values.push_back(typical(symbols, s));
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (symbols[s].definition && kindOf(symbols[s]))
+      values[s] = computed(symbols, s, values);
   return values;
+}
+
+void setComputed(const std::vector<Symbol> &symbols, std::vector<int64_t> &values) {
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (symbols[s].definition)
+      values[s] = computed(symbols, s, values);
 }
 
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols) {
@@ -97,7 +114,7 @@ std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols)
        {SymbolKind::Any, SymbolKind::Batch, SymbolKind::Length, SymbolKind::Image}) {
     std::vector<size_t> own;
     for (size_t s = 0; s < symbols.size(); ++s)
-      if (kindOf(symbols[s]) == kind)
+      if (kindOf(symbols[s]) == kind && !symbols[s].definition)
         own.push_back(s);
     if (own.empty())
       continue;
@@ -110,6 +127,8 @@ std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols)
       }
     all = std::move(next);
   }
+  for (Values &values : all)
+    setComputed(symbols, values);
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all.size() > 1 ? all : std::vector<Values>();

@@ -9,24 +9,28 @@ namespace fusec {
 /// and from its range alone. It stands in the place of Symbol::opt, as a word in texts: "n = 1..512 opt length divisor
 /// 1".
 enum class SymbolKind : int64_t {
-  Any = -1, // in a graph, where nobody has looked (Graph/SymbolKinds.h)
-  Batch = -2,
-  Length = -3,
-  Image = -4 // height or width
+  Image = INT64_MIN, // height or width
+  Length,
+  Batch,
+  Any // in a graph, where nobody has looked (Graph/SymbolKinds.h)
 };
 std::string_view name(SymbolKind kind); // "any", "batch", ...
 std::optional<SymbolKind> parseSymbolKind(std::string_view word);
 /// nullopt where the user favours a size.
 inline std::optional<SymbolKind> kindOf(const Symbol &symbol) {
-  if (symbol.opt >= 0)
+  if (symbol.opt > static_cast<int64_t>(SymbolKind::Any)) // computed sizes may be negative
     return std::nullopt;
   return static_cast<SymbolKind>(symbol.opt);
 }
 
 /// Sizes that kernels are tuned for, ascending: each has a value for every symbol. Symbols of one kind take theirs
 /// together: an image is square, a question as long as its answer; kinds combine freely. Where several are lengths, one
-/// at a time is short too, as when a token is decoded behind a long past. None where there would be one alone.
+/// at a time is short too, as when a token is decoded behind a long past. Computed ones follow. None where there would
+/// be one alone.
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols);
+
+/// Gives symbols with a definition what it makes of the values of those in front, or the nearest that they may have.
+void setComputed(const std::vector<Symbol> &symbols, std::vector<int64_t> &values);
 
 /// The symbols with these values as what they are tuned for.
 std::vector<Symbol> tunedFor(std::vector<Symbol> symbols, const std::vector<int64_t> &values);

@@ -1,6 +1,9 @@
 #include "Support/TypeText.h"
 
+#include "Support/DimProgram.h"
 #include "Support/TunedSizes.h"
+
+#include <bit>
 
 namespace fusec {
 
@@ -67,10 +70,87 @@ Result<Symbol> parseSymbol(TextReader &in) {
   return s;
 }
 
+namespace {
+
+/// Reads "(i64 symbol n, i64 integer 2, i64 div $0 $1) for node".
+class DefinitionReader {
+public:
+  DefinitionReader(TextReader &in, const std::vector<Symbol> &symbols) : in(in), symbols(symbols) {}
+
+  Result<std::shared_ptr<const DimProgram>> run() {
+    FUSEC_CHECK(in.expect("("));
+    FUSEC_CHECK(instr());
+    while (in.accept(","))
+      FUSEC_CHECK(instr());
+    FUSEC_CHECK(in.expect(")"));
+    FUSEC_CHECK(in.expect("for"));
+    FUSEC_TRY(program.node, in.nameText());
+    return std::shared_ptr<const DimProgram>(std::make_shared<DimProgram>(std::move(program)));
+  }
+
+private:
+  Status instr() {
+    using Op = DimProgram::Op;
+    DimProgram::Instr i;
+    FUSEC_TRY(i.type, parseElementType(in));
+    FUSEC_TRY(std::string word, in.identifier());
+    const std::optional<Op> op = parseDimOp(word);
+    if (!op)
+      return in.error("'" + word + "' is no operation on sizes");
+    i.op = *op;
+    if (i.op == Op::Symbol) {
+      FUSEC_TRY(std::string name, in.nameText());
+      i.value = -1;
+      for (size_t s = 0; s < symbols.size(); ++s)
+        if (symbols[s].name == name)
+          i.value = static_cast<int64_t>(s);
+      if (i.value < 0)
+        return in.error("symbol '" + name + "' is not defined in front of its use");
+    } else if (i.op == Op::Integer) {
+      FUSEC_TRY(i.value, in.integer());
+    } else if (i.op == Op::Float) {
+      FUSEC_TRY(double v, in.floating());
+      i.value = std::bit_cast<int64_t>(v);
+    }
+    for (size_t a = 0; a < static_cast<size_t>(numOperands(i.op)); ++a) {
+      FUSEC_CHECK(in.expect("$"));
+      FUSEC_TRY(int64_t from, in.integer());
+      if (from < 0 || static_cast<size_t>(from) >= program.code.size())
+        return in.error("$" + std::to_string(from) + " is not in front of its use");
+      i.args[a] = static_cast<int32_t>(from);
+    }
+    program.code.push_back(i);
+    return success();
+  }
+
+  TextReader &in;
+  const std::vector<Symbol> &symbols;
+  DimProgram program;
+};
+
+std::string instrText(const DimProgram::Instr &i, const std::vector<Symbol> &symbols) {
+  using Op = DimProgram::Op;
+  std::string text = std::string(name(i.type)) + " " + std::string(name(i.op));
+  if (i.op == Op::Symbol)
+    text += " " + nameToText(symbols[static_cast<size_t>(i.value)].name);
+  else if (i.op == Op::Integer)
+    text += " " + std::to_string(i.value);
+  else if (i.op == Op::Float)
+    text += " " + floatToText(std::bit_cast<double>(i.value));
+  for (int a = 0; a < numOperands(i.op); ++a)
+    text += " $" + std::to_string(i.args[static_cast<size_t>(a)]);
+  return text;
+}
+
+} // namespace
+
 Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
   std::vector<Symbol> symbols;
   while (in.accept("symbol")) {
     FUSEC_TRY(Symbol s, parseSymbol(in));
+    if (in.accept("by")) {
+      FUSEC_TRY(s.definition, DefinitionReader(in, symbols).run());
+    }
     symbols.push_back(std::move(s));
   }
   return symbols;
@@ -80,6 +160,24 @@ std::string symbolText(const Symbol &s) {
   return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
          " opt " + (kindOf(s) ? std::string(name(*kindOf(s))) : std::to_string(s.opt)) +
          " divisor " + std::to_string(s.divisor);
+}
+
+std::string definitionText(const DimProgram &definition, const std::vector<Symbol> &symbols) {
+  std::string code;
+  for (const DimProgram::Instr &i : definition.code)
+    code += (code.empty() ? "" : ", ") + instrText(i, symbols);
+  return "(" + code + ") for " + nameToText(definition.node);
+}
+
+std::string symbolsText(const std::vector<Symbol> &symbols) {
+  std::string text;
+  for (const Symbol &s : symbols) {
+    text += "symbol " + symbolText(s);
+    if (s.definition)
+      text += " by " + definitionText(*s.definition, symbols);
+    text += "\n";
+  }
+  return text;
 }
 
 } // namespace fusec

@@ -18,10 +18,16 @@ Result<Shape> parseDims(TextReader &in, std::string_view close, const std::vecto
 Status parseType(TextReader &in, const std::vector<Symbol> &symbols, DType &type, Shape &shape);
 std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols);
 
-/// "batch = 1..64 opt 8 divisor 1", without the keyword in front.
+/// "batch = 1..64 opt 8 divisor 1", without the keyword in front, and without a definition.
 Result<Symbol> parseSymbol(TextReader &in);
-/// Any number of them, each with the keyword "symbol" in front.
-Result<std::vector<Symbol>> parseSymbols(TextReader &in);
 std::string symbolText(const Symbol &symbol);
+/// A line each, with the keyword "symbol" in front and with their definitions:
+/// "symbol half = 0..32 opt 4 divisor 1 by (i64 symbol batch, i64 integer 2, i64 div $0 $1) for 'node'", where $0 is
+/// what the first operation gives, and the node's name is in double quotes where it is no identifier.
+std::string symbolsText(const std::vector<Symbol> &symbols);
+/// What stands behind "by" there.
+std::string definitionText(const DimProgram &definition, const std::vector<Symbol> &symbols);
+/// Any number of them.
+Result<std::vector<Symbol>> parseSymbols(TextReader &in);
 
 } // namespace fusec

@@ -165,6 +165,12 @@ std::string symbolText(const Session::SymbolRange &x) {
   return x.divisor > 1 ? out + ", multiples of " + std::to_string(x.divisor) : out;
 }
 
+/// "size computed.0 = i64(ceil(f32(n)/2)), of node 'half'"
+std::string computedText(const Session::SymbolRange &x) {
+  return "size " + printable(x.name) + " = " + printable(x.definition) + ", of node '" +
+         printable(x.node) + "'";
+}
+
 /// "memory at batch=2, seq=37: 123 bytes of intermediates, 4 of inputs, 5 of outputs"
 std::string memoryText(const Session &s, const SizedMemory &m) {
   std::string sizes;
@@ -203,12 +209,17 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
            ",\"op\":" + jsonString(x.op) + ",\"reason\":" + jsonString(x.reason) +
            ",\"tested\":" + (x.tested ? "true" : "false") + "}";
   };
+  auto computed = [](const Session::SymbolRange &x) {
+    return "{\"name\":" + jsonString(x.name) + ",\"definition\":" + jsonString(x.definition) +
+           ",\"node\":" + jsonString(x.node) + "}";
+  };
   std::printf("{\"name\":%s,\"producer\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
-              "\"inferred\":[%s],\"size_rules\":[%s],\"weight_bytes\":%llu,\"programs\":[%s]}\n",
+              "\"inferred\":[%s],\"size_rules\":[%s],\"computed\":[%s],\"weight_bytes\":%llu,"
+              "\"programs\":[%s]}\n",
               jsonString(s.info.name).c_str(), jsonString(s.info.producer).c_str(),
               jsonValues(s.inputs).c_str(), jsonValues(s.outputs).c_str(),
               join(s.symbols, ",", symbol).c_str(), join(s.inferred, ",", inferred).c_str(),
-              join(s.sizeRules, ",", rule).c_str(),
+              join(s.sizeRules, ",", rule).c_str(), join(s.computed, ",", computed).c_str(),
               static_cast<unsigned long long>(s.info.weight_bytes),
               join(programs, ",", [&](const Told &p) { return jsonProgram(s, p); }).c_str());
 }
@@ -252,6 +263,8 @@ int info(const InfoOptions &options) {
     std::printf("%s: %s, node %s (%s): %s\n", x.tested ? "tested" : "follows",
                 printable(x.rule).c_str(), printable(x.node).c_str(), printable(x.op).c_str(),
                 printable(x.reason).c_str());
+  for (const Session::SymbolRange &x : s.computed)
+    std::printf("%s\n", computedText(x).c_str());
   for (const Told &p : programs) {
     std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
                 printable(p.target).c_str(), p.kernels, p.steps,

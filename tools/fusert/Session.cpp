@@ -173,11 +173,13 @@ void Session::load(const SessionOptions &options, Use use) {
 }
 
 void Session::readSizes() {
-  for (size_t i = 0; i < info.symbols; ++i) {
+  for (size_t i = 0; i < info.symbols + info.computed; ++i) {
     fusert_symbol_info s{};
     s.struct_size = sizeof s;
     require(fusert_get_symbol_info(model, i, &s));
-    symbols.push_back({s.name, s.min, s.opt, s.max, s.divisor});
+    (s.definition ? computed : symbols)
+        .push_back({s.name, s.min, s.opt, s.max, s.divisor, s.definition ? s.definition : "",
+                    s.node ? s.node : ""});
   }
   for (size_t i = 0; i < info.inferred; ++i) {
     fusert_inferred_info s{};

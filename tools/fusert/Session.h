@@ -52,6 +52,7 @@ public:
   struct SymbolRange {
     std::string name;
     int64_t min, opt, max, divisor;
+    std::string definition, node; // of a computed one
   };
   struct Inferred {
     std::string name, value; // "80", "past + seq"
@@ -77,8 +78,8 @@ public:
   };
   fusert_model_info info{};
   std::vector<Value> inputs, outputs;
-  std::vector<SymbolRange> symbols;
-  std::vector<Inferred> inferred; // sizes of inputs that follow from these
+  std::vector<SymbolRange> symbols, computed; // computed: sizes that programs make of the symbols
+  std::vector<Inferred> inferred;             // sizes of inputs that follow from these
   std::vector<SizeRule> sizeRules;
   std::vector<Program> programs; // all of the bundle
 

@@ -1,5 +1,7 @@
 #include "RawBundle.h"
 
+#include "Support/DimProgram.h"
+
 using namespace test;
 
 namespace {
@@ -202,6 +204,37 @@ TEST_CASE("dimension expressions") {
   CHECK(d.evaluate({}) == -3);
   d.code[2].op = Op::Mod;
   CHECK(d.evaluate({}) == 1);
+}
+
+TEST_CASE("definitions of symbols") {
+  using Op = DimProgram::Op;
+  auto defined = [](Model &m, std::vector<DimProgram::Instr> code) {
+    auto program = std::make_shared<DimProgram>();
+    program->code = std::move(code);
+    m.symbols.push_back({"half", -4, 0, 1 << 20, 1, program});
+  };
+  const DimProgram::Instr n{Op::Symbol, DType::I64, {-1, -1, -1}, 0},
+      itself{Op::Symbol, DType::I64, {-1, -1, -1}, 1};
+  const char *malformed = "behind a symbol with a definition each needs a well-formed one";
+  auto bad = [&](std::vector<DimProgram::Instr> code) {
+    refusedAdd(malformed, [&](Model &m, Program &) { defined(m, code); });
+  };
+  bad({});
+  bad({itself});
+  bad({n, {Op::Add, DType::I64, {0, 1, -1}, 0}});
+  bad({n, {Op::Add, DType::I64, {0, -1, -1}, 0}});
+  bad({n, {static_cast<Op>(200), DType::I64, {-1, -1, -1}, 0}});
+  bad({{Op::Integer, static_cast<DType>(99), {-1, -1, -1}, 0}});
+  bad({n, {Op::Cast, DType::F32, {0, -1, -1}, 0}});
+  refusedAdd(malformed, [&](Model &m, Program &) {
+    defined(m, {n});
+    m.symbols.push_back({"m", 0, 100, 1 << 20, 1});
+  });
+  refusedAdd("a dimension is malformed", [&](Model &m, Program &p) {
+    defined(m, {n});
+    m.inputs[0].shape = p.tensors[0].shape = {DimCode::symbol(1)};
+  });
+  refusedAdd("needs 0 <= min <= opt <= max", [](Model &m, Program &) { m.symbols[0].min = -1; });
 }
 
 TEST_CASE("kernels") {

@@ -1,5 +1,7 @@
 #include "RawBundle.h"
 
+#include "Support/DimProgram.h"
+
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +15,12 @@ const float kWeight[4] = {1, 2, 3, 4};
 /// A model with every kind of step, a guard, a second image and a constant.
 Model richModel() {
   Model m = addModel();
+  auto half = std::make_shared<DimProgram>();
+  half->code = {{DimProgram::Op::Symbol, DType::I64, {-1, -1, -1}, 0},
+                {DimProgram::Op::Cast, DType::F32, {0, -1, -1}, 0},
+                {DimProgram::Op::Cast, DType::I64, {1, -1, -1}, 0}};
+  half->node = "node";
+  m.symbols.push_back({"half", -5, 0, 1 << 20, 1, half});
   Program &p = m.programs[0];
   p.decisions = "plan {\n}\n";
   p.checked = true;
@@ -55,6 +63,10 @@ TEST_CASE("what is written is read back") {
   REQUIRE(read.ok());
   CHECK(read->name == "test");
   CHECK(read->symbols[0].max == 1 << 20);
+  CHECK(!read->symbols[0].definition);
+  CHECK(read->symbols[1].min == -5);
+  REQUIRE(read->symbols[1].definition);
+  CHECK(*read->symbols[1].definition == *richModel().symbols[1].definition);
   const Program &p = read->programs[0];
   CHECK(p.images[0].code == kernelImage("x86-64-v1"));
   CHECK(p.decisions == "plan {\n}\n");
