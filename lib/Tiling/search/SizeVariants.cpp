@@ -116,6 +116,8 @@ std::vector<Values> sizesAround(const ExprProgram &pattern) {
       largest = std::max(largest, values[s]);
     return largest <= symbol.max / 2 ? 2 * largest : symbol.max / symbol.divisor * symbol.divisor;
   });
+  for (Values &values : sizes)
+    setComputed(pattern.symbols, values);
   return sizes;
 }
 
@@ -173,12 +175,17 @@ private:
 std::vector<Rewrite> sizesOne(const ExprProgram &pattern, const Values &symbols) {
   std::vector<Rewrite> rewrites;
   std::set<SymbolId> ones;
-  for (size_t s = 0; s < symbols.size(); ++s)
-    if (const Rewrite one{std::string(kSizeOne), static_cast<int64_t>(s) + 1};
-        symbols[s] == 1 && rewritten(pattern, {one})) {
-      rewrites.push_back(one);
-      ones.insert(static_cast<SymbolId>(s));
-    }
+  ExprProgram program = pattern;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    const Rewrite one{std::string(kSizeOne), static_cast<int64_t>(s) + 1};
+    // Where another size is 1 this one may have gone too: from mod(m, n), say.
+    auto next = symbols[s] == 1 ? rewritten(program, {one}) : std::nullopt;
+    if (!next)
+      continue;
+    program = std::move(*next);
+    rewrites.push_back(one);
+    ones.insert(static_cast<SymbolId>(s));
+  }
   for (const Item &item : pattern.items) {
     const auto &e = std::get<Equation>(item.value);
     std::vector<SymbolId> used;

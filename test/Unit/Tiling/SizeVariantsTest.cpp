@@ -118,6 +118,14 @@ TEST_CASE("size variants: no size that kernels are tuned for is much slower than
     }
 }
 
+TEST_CASE("size variants: a size that is gone where another one is 1 is not written in") {
+  checkVariants("expr p\n" + kBatches +
+                    "tensor %a: f32[b,40] input\ntensor %c: f32[n] input\n"
+                    "tensor %y: f32[mod(b, n),40] output\ninputs (%a, %c)\noutputs (%y)\n"
+                    "map y [i:mod(b, n), j:40]\n  %y = add(%a[i, j], %c[i])\n",
+                {{5, 3}, {1, 1}, {7, 1}, {9, 512}}, 1);
+}
+
 TEST_CASE("size variants: maps of all sizes are one kernel") {
   const std::string text =
       ProgramText("p", kRows).input("a", "n,64").map("y", "i:n, j:64", "neg(%a[i, j])");
