@@ -1,5 +1,6 @@
 #include "Graph/SizeSolver.h"
 #include "Support/DimLimits.h"
+#include "Support/DimProgram.h"
 #include "Support/TunedSizes.h"
 
 #include <algorithm>
@@ -14,6 +15,10 @@ static DimExpr substituted(const DimExpr &e, const std::map<SymbolId, DimExpr> &
   });
 }
 
+static int64_t floorQuotient(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
 static bool isPolynomial(const DimExpr &e) {
   const auto &parts = e.operands();
   return (parts.empty() || e.op() == DimExpr::Op::Add || e.op() == DimExpr::Op::Mul) &&
@@ -21,13 +26,31 @@ static bool isPolynomial(const DimExpr &e) {
 }
 
 SymbolId SizeSolver::symbol(const Symbol &range, bool byUser) {
-  for (size_t s = 0; s < first.size(); ++s)
-    if (first[s].name == range.name)
-      return static_cast<SymbolId>(s);
+  for (size_t s = 0; s < first.size(); ++s) {
+    const auto &known = first[s].definition;
+    if (range.definition ? !known || *known != *range.definition : first[s].name != range.name)
+      continue;
+    if (known)
+      renewRange(s, range);
+    return static_cast<SymbolId>(s);
+  }
   first.push_back(range);
   now.symbols.push_back(range);
   given.push_back(byUser);
   return static_cast<SymbolId>(first.size() - 1);
+}
+
+void SizeSolver::renewRange(size_t id, const Symbol &range) {
+  Symbol &natural = first[id], &own = now.symbols[id];
+  if (range.min < natural.min || range.max > natural.max) {
+    natural.min = std::min(natural.min, range.min);
+    natural.max = std::max(natural.max, range.max);
+    startsAnew = true;
+  }
+  if (range.min <= own.max && range.max >= own.min) {
+    own.min = std::max(own.min, range.min);
+    own.max = std::min(own.max, range.max);
+  }
 }
 
 void SizeSolver::mayBeZero(SymbolId id) {
@@ -54,7 +77,17 @@ void SizeSolver::renewParts(State &state) {
     part = substituted(part, state.replaced);
     value = substituted(value, state.replaced);
   }
-  std::erase_if(state.parts, [](const auto &pair) { return isPolynomial(pair.first); });
+  dropFixedParts(state);
+}
+
+/// What has become a polynomial over the inputs' symbols stands for nothing else.
+void SizeSolver::dropFixedParts(State &state) {
+  std::erase_if(state.parts, [&](const auto &pair) {
+    const DimExpr &part = pair.first;
+    const bool isComputed = part.op() == DimExpr::Op::Symbol &&
+                            state.symbols[static_cast<size_t>(part.symbolId())].definition;
+    return isPolynomial(part) && !isComputed;
+  });
 }
 
 DimExpr SizeSolver::canonical(const DimExpr &size) const { return canonical(now, size); }
@@ -93,9 +126,9 @@ SizeSolver::Answer SizeSolver::narrow(State &state, SymbolId symbol, int64_t min
   s.max = std::min(s.max, max);
   // Multiples of the divisor only: the range shrinks to them.
   const int64_t rest = s.min % s.divisor;
-  if (rest && __builtin_add_overflow(s.min, s.divisor - rest, &s.min))
+  if (rest && __builtin_add_overflow(s.min, rest < 0 ? -rest : s.divisor - rest, &s.min))
     return Answer::Never;
-  s.max -= s.max == INT64_MAX ? 0 : s.max % s.divisor;
+  s.max = s.max == INT64_MAX ? s.max : floorQuotient(s.max, s.divisor) * s.divisor;
   if (s.min > s.max)
     return Answer::Never;
   if (!kindOf(s))
@@ -110,9 +143,6 @@ SizeSolver::Answer SizeSolver::narrow(State &state, SymbolId symbol, int64_t min
   return Answer::Holds;
 }
 
-static int64_t floorQuotient(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
 static int64_t ceilQuotient(int64_t a, int64_t b) { return -floorQuotient(-a, b); }
 
 /// Values of the symbol of `e` between which e lies in [min, max]; bounds beyond 2^62 are none.
@@ -225,7 +255,7 @@ SizeSolver::Answer SizeSolver::applyPart(State &state, SizeRule rule,
     part = replaceParts(part, {{equation.part, equation.value}});
     value = replaceParts(value, {{equation.part, equation.value}});
   }
-  std::erase_if(state.parts, [](const auto &pair) { return isPolynomial(pair.first); });
+  dropFixedParts(state);
   state.parts.emplace_back(equation.part, equation.value);
   rule.tested = true;
   state.found.push_back(std::move(rule));

@@ -32,7 +32,7 @@ public:
 
   /// The symbols by id, with the ranges as they were found to be.
   const std::vector<Symbol> &symbols() const { return now.symbols; }
-  /// The id of a name; a new one gets this range. `given`: by the user.
+  /// The id of a name, or of a definition; a new one gets this range. `given`: by the user.
   SymbolId symbol(const Symbol &range, bool given);
 
   /// A size of which the user does not speak may be 0, and not 1 at least, from the next round on.
@@ -71,6 +71,9 @@ private:
   };
   static DimExpr canonical(const State &state, const DimExpr &size);
   static void renewParts(State &state);
+  static void dropFixedParts(State &state);
+  /// What computes it may give more or less now than when it was added.
+  void renewRange(size_t id, const Symbol &range);
   Answer apply(State &state, const SizeRule &rule) const;
   Answer applyEqual(State &state, const SizeRule &rule, const DimExpr &left,
                     const DimExpr &right) const;

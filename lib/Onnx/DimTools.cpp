@@ -75,19 +75,6 @@ std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, cons
   return std::pair(f->up[0], f->downConstant);
 }
 
-std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d) {
-  if (d.isConst() || d.op() == DimExpr::Op::Symbol)
-    return std::nullopt;
-  const std::vector<DimExpr> &parts = d.operands();
-  if (d.op() == DimExpr::Op::FloorDiv && parts[0].op() == DimExpr::Op::Symbol &&
-      parts[1].isConst() && parts[1].constValue() > 1)
-    return std::pair(parts[0], parts[1].constValue());
-  for (const DimExpr &p : parts)
-    if (auto found = truncatedSymbol(p))
-      return found;
-  return std::nullopt;
-}
-
 std::set<SymbolId> symbolsOf(const Shape &sizes) {
   std::set<SymbolId> used;
   for (const DimExpr &size : sizes) {

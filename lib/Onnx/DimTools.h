@@ -15,9 +15,6 @@ std::optional<DimExpr> exactQuotient(const Shape &num, const Shape &den,
 /// exact; nullopt where there is no such single requirement.
 std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, const Shape &den);
 
-/// A symbol that is divided with a remainder inside `d`, and by what.
-std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d);
-
 /// The symbols of these sizes.
 std::set<SymbolId> symbolsOf(const Shape &sizes);
 

@@ -66,6 +66,19 @@ static std::optional<DimExpr> isolated(const Polynomial &p, size_t left) {
   return sum;
 }
 
+static bool isComputed(const DimExpr &e, const std::vector<Symbol> &symbols) {
+  return e.op() == DimExpr::Op::Symbol &&
+         symbols[static_cast<size_t>(e.symbolId())].definition != nullptr;
+}
+
+static bool mentionsComputed(const DimExpr &e, const std::vector<Symbol> &symbols) {
+  std::vector<SymbolId> used;
+  e.collectSymbols(used);
+  return std::any_of(used.begin(), used.end(), [&](SymbolId s) {
+    return symbols[static_cast<size_t>(s)].definition != nullptr;
+  });
+}
+
 static bool subtracts(const DimExpr &e) {
   const Polynomial p = dim::polynomial(e);
   return std::any_of(p.begin(), p.end(), [](const Term &t) { return t.coefficient < 0; });
@@ -193,8 +206,13 @@ DimExpr underDivisor(const DimExpr &e, SymbolId symbol, int64_t divisor) {
 
 DimExpr replaceParts(const DimExpr &e, const std::vector<std::pair<DimExpr, DimExpr>> &pairs) {
   using Op = DimExpr::Op;
-  if (e.isConst() || e.op() == Op::Symbol)
+  if (e.isConst())
     return e;
+  if (e.op() == Op::Symbol) {
+    const auto at =
+        std::find_if(pairs.begin(), pairs.end(), [&](const auto &pair) { return pair.first == e; });
+    return at == pairs.end() ? e : at->second;
+  }
   if (DimBuilder::isRaw(e)) {
     const DimExpr a = replaceParts(e.operands()[0], pairs),
                   b = replaceParts(e.operands()[1], pairs);
@@ -273,13 +291,23 @@ static bool contains(const DimExpr &e, const DimExpr &part) {
                                   [&](const DimExpr &operand) { return contains(operand, part); });
 }
 
-/// The polynomial is 0 where one of its terms, no symbol, is what the others are.
-static DimEquation byPart(const Polynomial &p) {
+/// The polynomial is 0 where one of its terms, no symbol of inputs, is what the others are. Computed symbols go first:
+/// the next import may compute another one in its place, and nothing else may hang on it then.
+static DimEquation byPart(const Polynomial &p, const std::vector<Symbol> &symbols) {
   DimEquation best{DimEquation::Kind::Open};
+  auto isBetter = [&](const DimExpr &part) {
+    if (best.kind == DimEquation::Kind::Open)
+      return true;
+    const bool computed = isComputed(part, symbols), known = isComputed(best.part, symbols);
+    if (computed && known)
+      return part.symbolId() > best.part.symbolId();
+    return computed == known ? best.part.structurallyLess(part) : computed;
+  };
   for (size_t i = 0; i < p.size(); ++i) {
     const Term &own = p[i];
-    if (own.atoms.size() != 1 || own.atoms[0].op() == DimExpr::Op::Symbol ||
-        DimBuilder::isRaw(own.atoms[0]) || (own.coefficient != 1 && own.coefficient != -1))
+    if (own.atoms.size() != 1 || DimBuilder::isRaw(own.atoms[0]) ||
+        (own.atoms[0].op() == DimExpr::Op::Symbol && !isComputed(own.atoms[0], symbols)) ||
+        (own.coefficient != 1 && own.coefficient != -1))
       continue;
     DimExpr rest = 0;
     for (size_t k = 0; k < p.size(); ++k)
@@ -287,7 +315,7 @@ static DimEquation byPart(const Polynomial &p) {
         rest = rest + dim::fromPolynomial({p[k]}) * DimExpr(-own.coefficient);
     if (contains(rest, own.atoms[0]) || isTooLarge(rest))
       continue;
-    if (best.kind == DimEquation::Kind::Open || best.part.structurallyLess(own.atoms[0]))
+    if (isBetter(own.atoms[0]))
       best = {DimEquation::Kind::Part, -1, rest, own.atoms[0]};
   }
   return best;
@@ -323,7 +351,7 @@ DimEquation solveEquality(const DimExpr &left, const DimExpr &right,
   DimEquation best{Kind::Open};
   for (size_t i = 0; i < p.size(); ++i) {
     std::optional<DimExpr> value = isolated(p, i);
-    if (!value)
+    if (!value || isComputed(p[i].atoms[0], symbols) || mentionsComputed(*value, symbols))
       continue;
     const SymbolId symbol = p[i].atoms[0].symbolId();
     const bool isFirst = best.kind == Kind::Open;
@@ -335,11 +363,11 @@ DimEquation solveEquality(const DimExpr &left, const DimExpr &right,
   }
   // 3*n = 128 has no solution, whose coefficients share nothing that 128 has not.
   if (best.kind == Kind::Open && p.size() == 2 && p[1].atoms.empty() && p[0].atoms.size() == 1 &&
-      p[0].atoms[0].op() == DimExpr::Op::Symbol)
+      p[0].atoms[0].op() == DimExpr::Op::Symbol && p[0].coefficient != 1 && p[0].coefficient != -1)
     return {Kind::Never};
   if (best.kind == Kind::Open)
     best = byResidues(reduced);
-  return best.kind == Kind::Open ? byPart(p) : best;
+  return best.kind == Kind::Open ? byPart(p, symbols) : best;
 }
 
 bool isAlwaysAtLeast(const DimExpr &e, int64_t least, const std::vector<Symbol> &symbols) {

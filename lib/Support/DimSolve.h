@@ -11,24 +11,25 @@ struct DimEquation {
     Solved,   // exactly where `symbol` is `value`, in which it does not occur
     Multiple, // exactly where `symbol` is a multiple of `value`, a constant
     AtLeast,  // exactly where `value` >= 0
-    Part,     // exactly where `part`, no sum or product, is `value`, in which it does not occur
+    Part,     // exactly where `part` is `value`, in which it does not occur
     Open      // for some
   };
   Kind kind;
   SymbolId symbol = -1;
   DimExpr value = 0;
-  DimExpr part = 0;
+  DimExpr part = 0; // a symbol with a definition, or no symbol, sum or product
 };
 
 /// Factors that are at least 1 for all values of the symbols cancel: a*b = b says that a is 1. Of several symbols the
-/// one whose value subtracts nothing, then the last one is solved for.
+/// one whose value subtracts nothing, then the last one is solved for. A symbol with a definition is a part: it is not
+/// solved for, and no other symbol by it.
 DimEquation solveEquality(const DimExpr &left, const DimExpr &right,
                           const std::vector<Symbol> &symbols);
 
 /// What `e` is where the symbol is a multiple of `divisor`, in one form: n for floordiv(n, 2)*2 with an even n.
 DimExpr underDivisor(const DimExpr &e, SymbolId symbol, int64_t divisor);
 
-/// `e` with the second of each pair in place of the first, which is no sum or product.
+/// `e` with the second of each pair in place of the first, which is a part (DimEquation).
 DimExpr replaceParts(const DimExpr &e, const std::vector<std::pair<DimExpr, DimExpr>> &pairs);
 
 /// Whether e >= least for all values of its only symbol, as remainders and a rise in between tell.

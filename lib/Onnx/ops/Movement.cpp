@@ -85,12 +85,6 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   if (isStatic(in) && isStatic(out) && numElements(in) != numElements(out))
     return n.mismatch("the target shape " + typeText(n.type(0), out, n.symbols()) +
                       " has another number of elements");
-  // n/2 stands for half of n only where n is even.
-  if (!sameSize(numElements(in), numElements(out), n.symbols()))
-    for (const DimExpr &d : out)
-      if (auto part = truncatedSymbol(d);
-          part && !part->first.divisibleBy(part->second, n.symbols()))
-        return n.sizes().indivisible(part->first, part->second, "what the target shape divides");
   return out;
 }
 
@@ -200,33 +194,35 @@ Status split(NodeImporter &n) {
   auto a = static_cast<size_t>(axis);
   const DimExpr size = n.shape(0)[a];
   auto parts = static_cast<int64_t>(n.numOutputs());
-  std::optional<std::vector<int64_t>> sizes;
-  if (n.hasAttribute("split"))
-    sizes = n.attrInts("split");
+  std::optional<std::vector<DimExpr>> sizes;
+  if (n.hasAttribute("split")) {
+    const std::vector<int64_t> given = n.attrInts("split");
+    sizes.emplace(given.begin(), given.end());
+  }
   int64_t asked = n.attrInt("num_outputs", parts);
   if (asked != parts)
     return n.fail(Diag::BadAttribute, "num_outputs is " + std::to_string(asked) +
                                           ", the node has " + std::to_string(parts) + " outputs");
   if (n.has(1)) {
-    sizes = n.ints(1);
+    sizes = n.known(1);
     if (!sizes) {
       sizes.emplace();
       for (size_t i = 0; i < n.numOutputs(); ++i) {
         auto declared = n.declared(i);
         if (!declared || declared->shape.size() <= a || !declared->shape[a].isConst())
           return n.needsConstant("the sizes are a run-time value; they must be constant", {1});
-        sizes->push_back(declared->shape[a].constValue());
+        sizes->push_back(declared->shape[a]);
       }
     }
   }
   std::vector<DimExpr> dims;
   if (sizes) {
+    dims = *sizes;
     int64_t total = 0;
-    for (int64_t s : *sizes) {
-      if (s < 0 || __builtin_add_overflow(total, s, &total))
-        return n.fail(Diag::BadOperand, "a part has the size " + std::to_string(s));
-      dims.push_back(s);
-    }
+    for (const DimExpr &s : dims)
+      if (s.range(n.symbols()).max < 0 ||
+          (s.isConst() && __builtin_add_overflow(total, s.constValue(), &total)))
+        return n.fail(Diag::BadOperand, "a part has the size " + s.str(n.symbols()));
     if (static_cast<int64_t>(dims.size()) != parts)
       return n.mismatch("the parts' sizes must be as many as the outputs and sum to the axis");
   } else if (size.isConst()) {

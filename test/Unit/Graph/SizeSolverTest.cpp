@@ -1,6 +1,7 @@
 // What nodes ask of sizes determines symbols, narrows them or is tested.
 #include "Graph/SizeSolver.h"
 #include "Graph/Graph.h"
+#include "Support/DimProgram.h"
 #include "Support/DimSolve.h"
 #include "Support/TunedSizes.h"
 
@@ -283,4 +284,43 @@ TEST_CASE("sizes that always are large enough need no test") {
   CHECK(s.solver.rules({0}, {}).rules.empty());
   CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "4", Need::Tested) == Answer::Holds);
   CHECK(s.solver.rules({0}, {}).rules.size() == 1);
+}
+
+TEST_CASE("a computed size is what it has to be, and tested; no size of inputs follows from it") {
+  auto computed = [](const char *name, int64_t offset) {
+    Symbol c{name, -4, 0, 1000, 1};
+    DimProgram program;
+    using Op = DimProgram::Op;
+    program.code = {{Op::Symbol, DType::I64, {-1, -1, -1}, 0},
+                    {Op::Cast, DType::F32, {0, -1, -1}, 0},
+                    {Op::Cast, DType::I64, {1, -1, -1}, 0},
+                    {Op::Integer, DType::I64, {-1, -1, -1}, offset},
+                    {Op::Add, DType::I64, {2, 3, -1}, 0}};
+    c.definition = std::make_shared<DimProgram>(std::move(program));
+    return c;
+  };
+  for (const std::string order : {"first", "second"}) {
+    Sizes s({"n", "m"});
+    const SymbolId c = s.solver.symbol(computed("c", 1), false);
+    CHECK(s.solver.symbol(computed("of another import", 1), false) == c);
+    CHECK(s.solver.symbol(computed("d", 2), false) == c + 1);
+    CHECK(s.equal(order == "first" ? "c" : "n", order == "first" ? "n" : "c") == Answer::Holds);
+    CHECK(s.value("c*2 + 1") == "n*2 + 1");
+    CHECK(s.value("n + m") == "n + m");
+    CHECK(s.equal("m + d", "floordiv(n, 2)") == Answer::Holds);
+    CHECK(s.value("d") == "m*-1 + floordiv(n, 2)");
+    CHECK(s.value("floordiv(n, 2)") == "floordiv(n, 2)");
+    const SizeRules rules = s.solver.rules({0, 1, 2, 3}, {});
+    REQUIRE(rules.rules.size() == 2);
+    CHECK((rules.rules[0].tested && rules.rules[1].tested));
+    CHECK(s.equal("n*3", "c*3 + m*3") == Answer::Never); // m is at least 1
+  }
+  Sizes s({"n", "m"});
+  s.solver.symbol(computed("c", 1), false);
+  CHECK(s.ask(Kind::AtLeast, "c", "3") == Answer::Holds);
+  CHECK(s.ask(Kind::Multiple, "c", "2") == Answer::Holds);
+  CHECK(s.symbol("c").min == 4);
+  CHECK(s.equal("c", "1000") == Answer::Holds);
+  CHECK(s.value("c") == "1000");
+  CHECK(s.equal("c", "998") == Answer::Never);
 }
