@@ -10,7 +10,8 @@ namespace fusec {
 
 GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options,
                            ImportMemory &memory)
-    : options(options), path(path), files(path, options.outputPath), memory(memory) {
+    : knownValues(graph, memory.sizes), options(options), path(path),
+      files(path, options.outputPath), memory(memory) {
   memory.sizes.beginRound();
   graph.symbols = memory.sizes.symbols();
 }
@@ -100,28 +101,58 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
   return sizes.emplace(name, solver().valueOf(id)).first->second;
 }
 
+/// Definitions over the numbers that symbols get, and numbers of their own for those that have one.
+static void renumberDefinitions(std::vector<Symbol> &symbols, const std::vector<SymbolId> &newIds) {
+  int number = 0;
+  for (Symbol &s : symbols) {
+    if (!s.definition)
+      continue;
+    DimProgram program = *s.definition;
+    for (DimProgram::Instr &i : program.code)
+      if (i.op == DimProgram::Op::Symbol)
+        i.value = newIds[static_cast<size_t>(i.value)];
+    s.definition = std::make_shared<DimProgram>(std::move(program));
+    do
+      s.name = "computed." + std::to_string(number++);
+    while (std::any_of(symbols.begin(), symbols.end(),
+                       [&](const Symbol &o) { return &o != &s && o.name == s.name; }));
+  }
+}
+
 void GraphBuilder::settleSizes() {
+  knownValues.settle();
   std::vector<bool> isLeft(graph.symbols.size(), false);
   for (const auto &[name, size] : sizes)
     for (SymbolId s : symbolsOf({size}))
       isLeft[static_cast<size_t>(s)] = true;
-  std::vector<SymbolId> newIds(graph.symbols.size());
+  std::vector<SymbolId> newIds(graph.symbols.size(), -1);
   std::vector<Symbol> left;
   std::vector<InferredSize> inferred;
+  auto keep = [&](size_t s) {
+    newIds[s] = static_cast<SymbolId>(left.size());
+    left.push_back(graph.symbols[s]);
+  };
   for (size_t s = 0; s < graph.symbols.size(); ++s)
-    if (isLeft[s]) {
-      newIds[s] = static_cast<SymbolId>(left.size());
-      left.push_back(graph.symbols[s]);
-    }
+    if (isLeft[s])
+      keep(s);
+  std::set<SymbolId> computed = knownValues.numbers.made();
+  for (const Value &v : graph.values)
+    for (const Shape *list : {&v.shape, &v.known})
+      for (SymbolId s : symbolsOf(*list))
+        if (graph.symbols[static_cast<size_t>(s)].definition)
+          computed.insert(s);
+  for (SymbolId s : computed)
+    keep(static_cast<size_t>(s));
+  renumberDefinitions(left, newIds);
   std::set<std::string> inputs;
   for (ValueId id : graph.body.inputs)
     inputs.insert(graph.value(id).name);
   for (size_t s = 0; s < graph.symbols.size(); ++s) {
-    if (isLeft[s])
+    if (isLeft[s] || graph.symbols[s].definition)
       continue;
     const DimExpr value = solver().valueOf(static_cast<SymbolId>(s));
     const std::set<SymbolId> used = symbolsOf({value});
-    newIds[s] = -1; // of an input that has become a constant
+    // The others are of inputs that have become constants.
     if (!std::all_of(used.begin(), used.end(),
                      [&](SymbolId u) { return isLeft[static_cast<size_t>(u)]; }))
       continue;
@@ -132,9 +163,12 @@ void GraphBuilder::settleSizes() {
                   [&](const InferredSize::Place &p) { return !inputs.count(p.input); });
   }
   graph.sizeRules = solver().rules(newIds, std::move(inferred));
-  if (left.size() == graph.symbols.size())
-    return;
   graph.symbols = std::move(left);
+  bool stay = true;
+  for (size_t s = 0; s < newIds.size(); ++s)
+    stay = stay && newIds[s] == static_cast<SymbolId>(s);
+  if (stay)
+    return;
   const auto renumbered = [&](SymbolId s) {
     return std::optional(DimExpr::symbol(newIds[static_cast<size_t>(s)]));
   };

@@ -2,6 +2,7 @@
 #include "Graph/SizeSolver.h"
 #include "Onnx/FileReader.h"
 #include "Onnx/Import.h"
+#include "Onnx/KnownValues.h"
 #include "Onnx/NodeImporter.h"
 #include "Onnx/Ramps.h"
 #include "Support/Diag.h"
@@ -92,6 +93,7 @@ public:
   Result<ConstantRef> sparseTensor(const onnx::SparseTensorProto &t, const std::string &place);
 
   Graph graph;
+  KnownValues knownValues;
   const ImportOptions &options;
   Diagnostics errors, warnings;
   ImportFrame *frame = nullptr;

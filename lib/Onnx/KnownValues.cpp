@@ -1,21 +1,30 @@
 #include "Onnx/KnownValues.h"
 
+#include "Onnx/FollowMovement.h"
+#include "Support/DimLimits.h"
+
+#include <algorithm>
+#include <cmath>
+
 namespace fusec {
 
-using Elements = std::vector<DimExpr>;
+using Id = KnownValues::Id;
+using Elements = KnownValues::Elements;
+using Op = DimProgram::Op;
 
-std::optional<Elements> knownElements(const Value &v) {
+std::optional<std::vector<DimExpr>> knownElements(const Value &v) {
   if (!v.known.empty())
     return v.known;
   if (!v.constant || isFloat(v.type) || v.constant->numElements() > kMaxFollowedElements)
     return std::nullopt;
-  Elements e;
+  std::vector<DimExpr> e;
   for (int64_t i = 0; i < v.constant->numElements(); ++i)
     e.push_back(v.constant->intAt(i));
   return e;
 }
 
-ConstantRef constantFromElements(DType type, const Shape &shape, const Elements &elements) {
+ConstantRef constantFromElements(DType type, const Shape &shape,
+                                 const std::vector<DimExpr> &elements) {
   std::vector<uint8_t> data;
   for (const DimExpr &e : elements) {
     if (!e.isConst())
@@ -25,32 +34,105 @@ ConstantRef constantFromElements(DType type, const Shape &shape, const Elements 
   return makeConstant(type, staticDims(shape), std::move(data));
 }
 
+std::optional<Elements> KnownValues::elements(ValueId id) {
+  if (id < 0)
+    return std::nullopt;
+  if (const auto found = others.find(id); found != others.end())
+    return found->second;
+  const Value &v = graph.value(id);
+  Elements e;
+  if (v.constant && isFloat(v.type) && v.constant->numElements() <= kMaxComputedElements) {
+    for (int64_t i = 0; i < v.constant->numElements(); ++i)
+      e.push_back(numbers.real(v.type, v.constant->floatAt(i)));
+    return e;
+  }
+  const auto known = knownElements(v);
+  if (!known)
+    return std::nullopt;
+  for (const DimExpr &d : *known)
+    e.push_back(numbers.integer(v.type, d));
+  return e;
+}
+
+std::optional<std::vector<DimExpr>> KnownValues::expressions(const Elements &elements) const {
+  std::vector<DimExpr> list;
+  for (Id x : elements) {
+    const auto &d = numbers.expression(x);
+    if (!d)
+      return std::nullopt;
+    list.push_back(*d);
+  }
+  return list;
+}
+
+std::optional<std::vector<DimExpr>> KnownValues::sizes(ValueId id, const std::string &node) {
+  if (id < 0)
+    return std::nullopt;
+  if (auto known = knownElements(graph.value(id)))
+    return known;
+  const auto found = others.find(id);
+  if (found == others.end() || isFloat(graph.value(id).type))
+    return std::nullopt;
+  std::vector<DimExpr> list;
+  for (Id x : found->second) {
+    auto size = numbers.size(x, node);
+    if (!size)
+      return std::nullopt;
+    list.push_back(std::move(*size));
+  }
+  graph.value(id).known = list;
+  return list;
+}
+
+void KnownValues::settle() {
+  for (const auto &[id, elements] : others) {
+    Value &v = graph.value(id);
+    if (v.constant || isFloat(v.type))
+      continue;
+    std::vector<DimExpr> list;
+    for (Id x : elements)
+      if (auto size = numbers.knownSize(x))
+        list.push_back(std::move(*size));
+    if (list.size() == elements.size() &&
+        std::none_of(list.begin(), list.end(),
+                     [](const DimExpr &d) { return isTooLarge(d, kLargestSizeOfModel); }))
+      v.known = std::move(list);
+  }
+}
+
+void KnownValues::choose(ValueId result, ValueId condition, ValueId ifTrue, ValueId ifFalse) {
+  const auto which = elements(condition), a = elements(ifTrue), b = elements(ifFalse);
+  if (!which || !a || !b || a->size() != b->size() ||
+      static_cast<int64_t>(a->size()) > kMaxComputedElements)
+    return;
+  Elements made;
+  for (size_t i = 0; i < a->size(); ++i) {
+    const auto v =
+        numbers.apply(Op::Select, graph.value(result).type, {which->front(), (*a)[i], (*b)[i]});
+    if (!v)
+      return;
+    made.push_back(*v);
+  }
+  remember(result, std::move(made));
+}
+
 namespace {
 
+/// What one node makes of known elements. Types and ranks of operands fit.
 class Follower {
 public:
-  Follower(const Graph &graph, const Node &node)
-      : graph(graph), node(node), out(graph.value(node.outputs[0])) {}
+  Follower(KnownValues &values, const Node &node)
+      : values(values), numbers(values.numbers), graph(values.graph), node(node),
+        out(graph.value(node.outputs[0])) {}
 
   std::optional<Elements> run() {
-    if (isFloat(out.type) || !isStatic(out.shape))
-      return std::nullopt;
-    count = 1;
-    for (const DimExpr &d : out.shape)
-      if (__builtin_mul_overflow(count, d.constValue(), &count))
-        return std::nullopt;
-    if (count > kMaxFollowedElements)
-      return std::nullopt;
+    const std::optional<int64_t> elements = followedCount(out);
+    if (!elements || (isFloat(out.type) && onlyConstants()))
+      return std::nullopt; // constants are the evaluator's
+    count = *elements;
     auto e = follow();
     if (e && static_cast<int64_t>(e->size()) != count)
       return std::nullopt;
-    // Narrow types wrap; leave those to the evaluator.
-    if (e && out.type != DType::I64 && out.type != DType::I32 && out.type != DType::Bool)
-      return std::nullopt;
-    if (e && out.type == DType::I32)
-      for (const DimExpr &d : *e)
-        if (d.isConst() && d.constValue() != static_cast<int32_t>(d.constValue()))
-          return std::nullopt;
     return e;
   }
 
@@ -59,317 +141,215 @@ private:
     return node.hasInput(i) ? &graph.value(node.inputs[i]) : nullptr;
   }
   std::optional<Elements> elements(size_t i) const {
-    const Value *v = input(i);
-    return v ? knownElements(*v) : std::nullopt;
+    return node.hasInput(i) ? values.elements(node.inputs[i]) : std::nullopt;
   }
-  std::optional<Elements> pass() const { return elements(0); }
-
-  /// Flat index into a tensor of `shape` that is broadcast to the output's shape.
-  size_t broadcastIndex(const Shape &shape, int64_t flat) const {
-    int64_t index = 0, stride = 1;
-    for (size_t k = 0; k < out.shape.size(); ++k) {
-      size_t axis = out.shape.size() - 1 - k;
-      int64_t size = out.shape[axis].constValue(), coordinate = flat % size;
-      flat /= size;
-      if (k >= shape.size())
-        continue;
-      int64_t own = shape[shape.size() - 1 - k].constValue();
-      index += own == 1 ? 0 : coordinate * stride;
-      stride *= own;
-    }
-    return static_cast<size_t>(index);
+  bool onlyConstants() const {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId id) { return id == kNoValue || graph.value(id).constant; });
   }
 
   template <typename F> std::optional<Elements> elementwise(F combine) const {
     std::vector<Elements> operands;
+    std::vector<std::vector<int64_t>> shapes;
+    const std::vector<int64_t> dims = staticDims(out.shape);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       auto e = elements(i);
       if (!e)
         return std::nullopt;
       operands.push_back(std::move(*e));
+      shapes.push_back(staticDims(input(i)->shape));
     }
-    Elements result;
+    Elements result, args(operands.size());
     for (int64_t flat = 0; flat < count; ++flat) {
-      std::vector<DimExpr> args;
       for (size_t i = 0; i < operands.size(); ++i)
-        args.push_back(operands[i][broadcastIndex(input(i)->shape, flat)]);
-      std::optional<DimExpr> value = combine(args);
-      if (!value)
+        args[i] = operands[i][broadcastIndex(shapes[i], dims, flat)];
+      const std::optional<Id> value = combine(args);
+      if (!value || (count > kMaxComputedElements && !numbers.expression(*value)))
         return std::nullopt;
-      result.push_back(std::move(*value));
+      result.push_back(*value);
     }
     return result;
   }
 
-  DimExpr::Range range(const DimExpr &e) const { return e.range(graph.symbols); }
-
-  /// Truth of a - b <op> 0 from the range of the difference.
-  std::optional<DimExpr> compare(const DimExpr &a, const DimExpr &b, OpKind op) const {
-    if (a.isConst() && b.isConst()) {
-      int64_t x = a.constValue(), y = b.constValue();
-      switch (op) {
-      case OpKind::Equal: return DimExpr(x == y);
-      case OpKind::Less: return DimExpr(x < y);
-      case OpKind::LessOrEqual: return DimExpr(x <= y);
-      case OpKind::Greater: return DimExpr(x > y);
-      default: return DimExpr(x >= y);
-      }
-    }
-    auto r = range(a - b);
-    bool saturated = r.min == INT64_MIN && r.max == INT64_MAX;
-    if (saturated && a != b)
-      return std::nullopt;
-    switch (op) {
-    case OpKind::Equal:
-      if (a == b)
-        return DimExpr(1);
-      return r.min > 0 || r.max < 0 ? std::optional(DimExpr(0)) : std::nullopt;
-    case OpKind::Less: return truth(r.max < 0, r.min >= 0);
-    case OpKind::LessOrEqual: return truth(r.max <= 0, r.min > 0);
-    case OpKind::Greater: return truth(r.min > 0, r.max <= 0);
-    default: return truth(r.min >= 0, r.max < 0);
-    }
+  std::optional<Id> apply(Op op, DType type, Id a, Id b = -1, Id c = -1) const {
+    return numbers.apply(op, type, {a, b, c});
   }
-  static std::optional<DimExpr> truth(bool always, bool never) {
-    if (always || never)
-      return DimExpr(always);
-    return std::nullopt;
-  }
-
-  static std::optional<DimExpr> checkedConst(OpKind op, int64_t a, int64_t b) {
-    int64_t r;
-    bool overflow = op == OpKind::Add   ? __builtin_add_overflow(a, b, &r)
-                    : op == OpKind::Sub ? __builtin_sub_overflow(a, b, &r)
-                                        : __builtin_mul_overflow(a, b, &r);
-    return overflow ? std::nullopt : std::optional(DimExpr(r));
-  }
-
-  std::optional<DimExpr> arithmetic(OpKind op, const DimExpr &a, const DimExpr &b) const {
-    bool constants = a.isConst() && b.isConst();
-    switch (op) {
-    case OpKind::Add:
-      return constants ? checkedConst(op, a.constValue(), b.constValue()) : std::optional(a + b);
-    case OpKind::Sub:
-      return constants ? checkedConst(op, a.constValue(), b.constValue()) : std::optional(a - b);
-    case OpKind::Mul:
-      return constants ? checkedConst(op, a.constValue(), b.constValue()) : std::optional(a * b);
-    case OpKind::Div:
-    case OpKind::Mod: return divide(op, a, b);
-    case OpKind::Min: return min(a, b);
-    default: return max(a, b);
-    }
-  }
-
-  /// ONNX divides towards zero, DimExpr towards minus infinity; they agree where nothing is negative.
-  std::optional<DimExpr> divide(OpKind op, const DimExpr &a, const DimExpr &b) const {
-    if (a.isConst() && b.isConst()) {
-      int64_t x = a.constValue(), y = b.constValue();
-      if (y == 0 || y == -1)
-        return y == -1 && op == OpKind::Mod ? std::optional(DimExpr(0)) : std::nullopt;
-      if (op == OpKind::Div)
-        return DimExpr(x / y);
-      int64_t r = x % y;
-      bool fmod = node.attributes.count("fmod") && node.intAttr("fmod");
-      return DimExpr(!fmod && r != 0 && (r < 0) != (y < 0) ? r + y : r);
-    }
-    if (range(b).min < 1 || range(a).min < 0)
-      return std::nullopt;
-    return op == OpKind::Div ? floorDiv(a, b) : mod(a, b);
-  }
-
-  std::optional<Elements> fold(OpKind op) const {
-    return elementwise([&](const std::vector<DimExpr> &args) -> std::optional<DimExpr> {
-      std::optional<DimExpr> v = args[0];
+  /// All operands, from the first on.
+  std::optional<Elements> fold(Op op) const {
+    return elementwise([&](const Elements &args) -> std::optional<Id> {
+      std::optional<Id> v = args[0];
       for (size_t i = 1; v && i < args.size(); ++i)
-        v = arithmetic(op, *v, args[i]);
+        v = apply(op, out.type, *v, args[i]);
       return v;
     });
   }
-
-  std::optional<Elements> compareAll() const {
-    return elementwise([&](const std::vector<DimExpr> &a) { return compare(a[0], a[1], node.op); });
+  std::optional<Elements> unary(Op op) const {
+    return elementwise([&](const Elements &a) { return apply(op, out.type, a[0]); });
+  }
+  /// With the operands in the other order where `swapped`.
+  std::optional<Elements> compare(Op op, bool swapped) const {
+    return elementwise(
+        [&](const Elements &a) { return apply(op, DType::Bool, a[swapped], a[!swapped]); });
+  }
+  Id number(DType type, int64_t v) const {
+    return isFloat(type) ? numbers.real(type, static_cast<double>(v)) : numbers.integer(type, v);
+  }
+  std::optional<Id> negated(Id a) const {
+    return apply(Op::Mul, out.type, a, number(out.type, -1));
+  }
+  std::optional<Id> absolute(Id a) const {
+    const auto minus = negated(a);
+    return minus ? apply(Op::Max, out.type, a, *minus) : std::nullopt;
+  }
+  std::optional<Id> inverted(Id a) const { // of a bool
+    return apply(Op::Equal, DType::Bool, a, number(DType::Bool, 0));
   }
 
-  std::optional<Elements> logic() const {
-    return elementwise([&](const std::vector<DimExpr> &a) -> std::optional<DimExpr> {
-      for (const DimExpr &d : a)
-        if (!d.isConst())
-          return std::nullopt;
-      bool x = a[0].constValue(), y = a.size() > 1 && a[1].constValue();
-      switch (node.op) {
-      case OpKind::Not: return DimExpr(!x);
-      case OpKind::And: return DimExpr(x && y);
-      case OpKind::Or: return DimExpr(x || y);
-      default: return DimExpr(x != y);
-      }
-    });
+  std::optional<Elements> remainder() const {
+    const bool ofDividend = isFloat(out.type) || node.intAttr("fmod");
+    return fold(ofDividend ? Op::Rem : Op::Mod);
   }
-
-  std::optional<Elements> where() const {
-    return elementwise([&](const std::vector<DimExpr> &a) -> std::optional<DimExpr> {
-      if (!a[0].isConst())
+  std::optional<Elements> power() const {
+    if (input(1)->type != out.type || !isFloat(out.type))
+      return std::nullopt;
+    return fold(Op::Pow);
+  }
+  std::optional<Elements> clip() const {
+    const auto x = elements(0), low = elements(1), high = elements(2);
+    if (!x || (node.hasInput(1) && !low) || (node.hasInput(2) && !high))
+      return std::nullopt;
+    Elements result;
+    for (Id e : *x) {
+      std::optional<Id> v = e;
+      if (low)
+        v = apply(Op::Max, out.type, *v, low->front());
+      if (v && high)
+        v = apply(Op::Min, out.type, *v, high->front());
+      if (!v)
         return std::nullopt;
-      return a[0].constValue() ? a[1] : a[2];
-    });
+      result.push_back(*v);
+    }
+    return result;
   }
 
   std::optional<Elements> shape() const {
     const Shape &s = input(0)->shape;
-    return Elements(s.begin() + node.intAttr("start"), s.begin() + node.intAttr("end"));
-  }
-
-  std::optional<Elements> concat() const {
-    Elements all;
-    if (out.shape.size() != 1)
-      return std::nullopt;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      auto e = elements(i);
-      if (!e)
-        return std::nullopt;
-      all.insert(all.end(), e->begin(), e->end());
-    }
-    return all;
-  }
-
-  std::optional<Elements> gather() const {
-    auto data = elements(0), indices = elements(1);
-    if (!data || !indices || input(0)->shape.size() != 1)
-      return std::nullopt;
     Elements result;
-    auto size = static_cast<int64_t>(data->size());
-    for (const DimExpr &e : *indices) {
-      if (!e.isConst() || e.constValue() < -size || e.constValue() >= size)
-        return std::nullopt;
-      int64_t i = e.constValue();
-      result.push_back((*data)[static_cast<size_t>(i < 0 ? i + size : i)]);
-    }
+    for (int64_t d = node.intAttr("start"); d < node.intAttr("end"); ++d)
+      result.push_back(numbers.integer(DType::I64, s[static_cast<size_t>(d)]));
     return result;
   }
-
-  std::optional<Elements> slice() const {
-    auto data = elements(0);
-    if (!data || input(0)->shape.size() != 1 || node.intsAttr("axes").size() > 1)
-      return std::nullopt;
-    if (node.intsAttr("axes").empty())
-      return data;
-    int64_t start = node.intsAttr("starts")[0], step = node.intsAttr("steps")[0];
-    Elements result;
-    for (int64_t i = 0; i < count; ++i)
-      result.push_back((*data)[static_cast<size_t>(start + i * step)]);
-    return result;
-  }
-
-  std::optional<Elements> rangeOp() const {
-    auto start = elements(0), delta = elements(2);
+  std::optional<Elements> range() const {
+    const auto start = elements(0), delta = elements(2);
     if (!start || !delta)
       return std::nullopt;
     Elements result;
-    for (int64_t i = 0; i < count; ++i)
-      result.push_back((*start)[0] + (*delta)[0] * DimExpr(i));
+    for (int64_t i = 0; i < count; ++i) {
+      const auto step = apply(Op::Mul, out.type, delta->front(), number(out.type, i));
+      const auto v = step ? apply(Op::Add, out.type, start->front(), *step) : std::nullopt;
+      if (!v)
+        return std::nullopt;
+      result.push_back(*v);
+    }
     return result;
   }
+  std::optional<Elements> filled() const {
+    const ConstantRef &c = std::get<ConstantRef>(node.attributes.at("value"));
+    const Id v = isFloat(out.type) ? numbers.real(out.type, c->floatAt(0))
+                                   : numbers.integer(out.type, c->intAt(0));
+    return Elements(static_cast<size_t>(count), v);
+  }
 
-  std::optional<Elements> fill() const {
-    if (node.op == OpKind::ConstantOfShape) {
-      ConstantRef c = std::get<ConstantRef>(node.attributes.at("value"));
-      return Elements(static_cast<size_t>(count), DimExpr(c->intAt(0)));
-    }
-    auto e = elements(0);
+  /// Over the axes of a reduction, in the order of the elements.
+  std::optional<Elements> reduce(Op op) const {
+    const auto e = elements(0);
     if (!e)
       return std::nullopt;
-    Elements result;
-    for (int64_t flat = 0; flat < count; ++flat)
-      result.push_back((*e)[broadcastIndex(input(0)->shape, flat)]);
-    return result;
-  }
-
-  std::optional<Elements> reduce() const {
-    auto e = elements(0);
-    if (!e || e->empty() || count != 1)
-      return std::nullopt;
-    OpKind op = node.op == OpKind::ReduceProd  ? OpKind::Mul
-                : node.op == OpKind::ReduceSum ? OpKind::Add
-                : node.op == OpKind::ReduceMax ? OpKind::Max
-                                               : OpKind::Min;
-    std::optional<DimExpr> v = (*e)[0];
-    for (size_t i = 1; v && i < e->size(); ++i)
-      v = arithmetic(op, *v, (*e)[i]);
-    if (!v)
-      return std::nullopt;
-    return Elements{*v};
+    const std::vector<size_t> places = reducedPlaces(node, staticDims(input(0)->shape));
+    std::vector<std::optional<Id>> result(static_cast<size_t>(count));
+    for (size_t i = 0; i < e->size(); ++i) {
+      std::optional<Id> &r = result[places[i]];
+      r = r ? apply(op, out.type, *r, (*e)[i]) : std::optional((*e)[i]);
+      if (!r)
+        return std::nullopt;
+    }
+    Elements made;
+    for (const std::optional<Id> &r : result) {
+      if (!r && op != Op::Add && op != Op::Mul)
+        return std::nullopt;
+      made.push_back(r ? *r : number(out.type, op == Op::Mul ? 1 : 0));
+    }
+    return made;
   }
 
   std::optional<Elements> cast() const {
-    auto e = elements(0);
-    if (!e)
-      return std::nullopt;
-    if (out.type != DType::Bool)
-      return e;
-    for (DimExpr &d : *e) {
-      auto r = range(d);
-      if (r.min > 0 || r.max < 0)
-        d = DimExpr(1);
-      else if (d.isConst(0))
-        d = DimExpr(0);
-      else
-        return std::nullopt;
-    }
-    return e;
+    return elementwise([&](const Elements &a) { return numbers.cast(out.type, a[0]); });
   }
-
-  std::optional<Elements> negate() const {
-    return elementwise([&](const std::vector<DimExpr> &a) -> std::optional<DimExpr> {
-      if (node.op == OpKind::Neg)
-        return arithmetic(OpKind::Sub, DimExpr(0), a[0]);
-      if (range(a[0]).min >= 0)
-        return a[0];
-      return a[0].isConst() ? arithmetic(OpKind::Sub, DimExpr(0), a[0]) : std::nullopt;
-    });
+  std::optional<Elements> exclusiveOr() const {
+    const auto same = compare(Op::Equal, false);
+    if (!same)
+      return std::nullopt;
+    Elements result;
+    for (Id e : *same) {
+      const auto v = inverted(e);
+      if (!v)
+        return std::nullopt;
+      result.push_back(*v);
+    }
+    return result;
   }
 
   std::optional<Elements> follow() const {
+    using enum OpKind;
     switch (node.op) {
-    case OpKind::Shape: return shape();
-    case OpKind::Size: return Elements{numElements(input(0)->shape)};
-    case OpKind::Identity:
-    case OpKind::Reshape:
-    case OpKind::Squeeze:
-    case OpKind::Unsqueeze:
-    case OpKind::Flatten: return pass();
-    case OpKind::Cast: return cast();
-    case OpKind::Add:
-    case OpKind::Sub:
-    case OpKind::Mul:
-    case OpKind::Div:
-    case OpKind::Mod:
-    case OpKind::Min:
-    case OpKind::Max: return fold(node.op);
-    case OpKind::Equal:
-    case OpKind::Less:
-    case OpKind::LessOrEqual:
-    case OpKind::Greater:
-    case OpKind::GreaterOrEqual: return compareAll();
-    case OpKind::Not:
-    case OpKind::And:
-    case OpKind::Or:
-    case OpKind::Xor: return logic();
-    case OpKind::Where: return where();
-    case OpKind::Neg:
-    case OpKind::Abs: return negate();
-    case OpKind::Concat: return concat();
-    case OpKind::Gather: return gather();
-    case OpKind::Slice: return slice();
-    case OpKind::Range: return rangeOp();
-    case OpKind::ConstantOfShape:
-    case OpKind::Expand: return fill();
-    case OpKind::ReduceProd:
-    case OpKind::ReduceSum:
-    case OpKind::ReduceMax:
-    case OpKind::ReduceMin: return reduce();
+    case Shape: return shape();
+    case Size: return Elements{numbers.integer(DType::I64, numElements(input(0)->shape))};
+    case Cast: return cast();
+    case Add:
+    case Sum: return fold(Op::Add);
+    case Sub: return fold(Op::Sub);
+    case Mul: return fold(Op::Mul);
+    case Div: return fold(Op::Div);
+    case Mod: return remainder();
+    case And:
+    case Min: return fold(Op::Min);
+    case Or:
+    case Max: return fold(Op::Max);
+    case Pow: return power();
+    case Clip: return clip();
+    case Equal: return compare(Op::Equal, false);
+    case Less: return compare(Op::Less, false);
+    case LessOrEqual: return compare(Op::LessOrEqual, false);
+    case Greater: return compare(Op::Less, true);
+    case GreaterOrEqual: return compare(Op::LessOrEqual, true);
+    case Not: return elementwise([&](const Elements &a) { return inverted(a[0]); });
+    case Xor: return exclusiveOr();
+    case Where:
+      return elementwise(
+          [&](const Elements &a) { return apply(Op::Select, out.type, a[0], a[1], a[2]); });
+    case Neg: return elementwise([&](const Elements &a) { return negated(a[0]); });
+    case Abs: return elementwise([&](const Elements &a) { return absolute(a[0]); });
+    case Reciprocal:
+      return elementwise(
+          [&](const Elements &a) { return apply(Op::Div, out.type, number(out.type, 1), a[0]); });
+    case Floor: return unary(Op::Floor);
+    case Ceil: return unary(Op::Ceil);
+    case Round: return unary(Op::Round);
+    case Sqrt: return unary(Op::Sqrt);
+    case Exp: return unary(Op::Exp);
+    case Log: return unary(Op::Log);
+    case Range: return range();
+    case ConstantOfShape: return filled();
+    case ReduceProd: return reduce(Op::Mul);
+    case ReduceSum: return reduce(Op::Add);
+    case ReduceMax: return reduce(Op::Max);
+    case ReduceMin: return reduce(Op::Min);
     default: return std::nullopt;
     }
   }
 
+  KnownValues &values;
+  HostNumbers &numbers;
   const Graph &graph;
   const Node &node;
   const Value &out;
@@ -378,10 +358,29 @@ private:
 
 } // namespace
 
-std::optional<Elements> followValues(const Graph &graph, const Node &node) {
-  if (node.outputs.size() != 1)
-    return std::nullopt;
-  return Follower(graph, node).run();
+std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
+  std::vector<std::optional<Elements>> made(node.outputs.size());
+  if (node.outputs.size() == 1 && !movesElements(node.op))
+    made[0] = Follower(*this, node).run();
+  else if (movesElements(node.op))
+    made = followMovement(*this, node);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!made[i])
+      continue;
+    const Value &out = graph.value(node.outputs[i]);
+    // Narrow types wrap; leave those to the evaluator.
+    const bool isNarrow = !isFloat(out.type) && out.type != DType::I64 && out.type != DType::I32 &&
+                          out.type != DType::Bool;
+    if (isNarrow ||
+        (!expressions(*made[i]) && static_cast<int64_t>(made[i]->size()) > kMaxComputedElements))
+      made[i] = std::nullopt;
+    else if (out.type == DType::I32 && std::any_of(made[i]->begin(), made[i]->end(), [&](Id x) {
+               const auto v = numbers.constant(x);
+               return v && *v != static_cast<int32_t>(*v);
+             }))
+      made[i] = std::nullopt;
+  }
+  return made;
 }
 
 } // namespace fusec

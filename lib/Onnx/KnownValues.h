@@ -1,23 +1,57 @@
 #pragma once
 #include "Graph/Graph.h"
 #include "Graph/Passes.h"
+#include "Onnx/HostNumbers.h"
 
 #include <optional>
 
 namespace fusec {
 
-/// Tensors with at most this many elements are followed element by element.
+/// Integer and bool tensors with at most this many elements are followed element by element.
 constexpr int64_t kMaxFollowedElements = 4096;
+/// Floats, and what is no expression over the symbols: each element is a program of its own.
+constexpr int64_t kMaxComputedElements = 256;
 
 /// Elements of a small integer or bool value that is constant or followed.
 std::optional<std::vector<DimExpr>> knownElements(const Value &v);
 
-/// Elements of the first output of `node`, whose output types and shapes are set, when they follow from
-/// known inputs or from shapes: the arithmetic that exporters write around Reshape and Expand.
-std::optional<std::vector<DimExpr>> followValues(const Graph &graph, const Node &node);
-
 /// A constant of these elements, or nullptr when one depends on a symbol.
 ConstantRef constantFromElements(DType type, const Shape &shape,
                                  const std::vector<DimExpr> &elements);
+
+/// Small tensors whose elements follow from constants and from shapes, by the arithmetic that exporters write around
+/// Reshape, Expand, Range and Resize.
+class KnownValues {
+public:
+  using Id = HostNumbers::Id;
+  using Elements = std::vector<Id>;
+
+  /// Sizes that no expression gives become symbols of the graph and of the solver.
+  KnownValues(Graph &graph, SizeSolver &solver) : graph(graph), numbers(graph.symbols, solver) {}
+
+  /// The elements of each output of `node`, whose output types and shapes are set.
+  std::vector<std::optional<Elements>> follow(const Node &node);
+  /// As expressions, where all are.
+  std::optional<std::vector<DimExpr>> expressions(const Elements &elements) const;
+  /// Keeps what is no expression for those that ask.
+  void remember(ValueId id, Elements elements) { others[id] = std::move(elements); }
+
+  /// `result` is `ifTrue` or `ifFalse`, as the bool `condition` says: follows that where all are known.
+  void choose(ValueId result, ValueId condition, ValueId ifTrue, ValueId ifFalse);
+
+  /// What a constant holds, or a value that has been followed.
+  std::optional<Elements> elements(ValueId id);
+  /// The elements of an integer or bool value as expressions over the symbols, to which those are added that it
+  /// takes. The value then has them: Value::known. `node` asks.
+  std::optional<std::vector<DimExpr>> sizes(ValueId id, const std::string &node);
+  /// Gives all values known elements that are sizes: of two that are equal a pass may keep either.
+  void settle();
+
+  Graph &graph;
+  HostNumbers numbers;
+
+private:
+  std::unordered_map<ValueId, Elements> others;
+};
 
 } // namespace fusec

@@ -34,7 +34,7 @@ void NodeImporter::ask(ValueId id) const {
 }
 
 std::optional<std::vector<DimExpr>> NodeImporter::known(size_t i) const {
-  auto elements = peek(i);
+  auto elements = builder.knownValues.sizes(id(i), nodeName);
   if (!elements)
     ask(id(i));
   return elements;
@@ -110,7 +110,13 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     return ids;
   }
   Graph &g = builder.graph;
-  auto elements = followValues(g, node);
+  auto followed = builder.knownValues.follow(node);
+  std::optional<std::vector<DimExpr>> elements;
+  if (ids.size() == 1 && followed[0] && !isFloat(g.value(ids[0]).type))
+    elements = builder.knownValues.expressions(*followed[0]);
+  for (size_t i = 0; !elements && i < followed.size(); ++i)
+    if (followed[i])
+      builder.knownValues.remember(ids[i], std::move(*followed[i]));
   if (!elements || std::any_of(elements->begin(), elements->end(), [](const DimExpr &e) {
         return isTooLarge(e, kLargestSizeOfModel);
       })) {

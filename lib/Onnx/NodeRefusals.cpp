@@ -2,6 +2,7 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/NodeImporter.h"
 #include "Support/Diag.h"
+#include "Support/DimProgram.h"
 
 #include <algorithm>
 #include <set>
@@ -30,7 +31,16 @@ Diagnostic NodeImporter::undecided(std::string text) const {
 }
 
 /// " --dim n=SIZE --dim m=SIZE".
-static std::string optionsOf(const std::set<SymbolId> &used, const std::vector<Symbol> &symbols) {
+static std::string optionsOf(std::set<SymbolId> used, const std::vector<Symbol> &symbols) {
+  // In place of what is computed those that it is computed of, which come in front.
+  for (auto last = used.rbegin();
+       last != used.rend() && symbols[static_cast<size_t>(*last)].definition;
+       last = used.rbegin()) {
+    for (const DimProgram::Instr &i : symbols[static_cast<size_t>(*last)].definition->code)
+      if (i.op == DimProgram::Op::Symbol)
+        used.insert(static_cast<SymbolId>(i.value));
+    used.erase(std::prev(used.end()));
+  }
   std::string options;
   for (SymbolId s : used)
     options += " --dim " + symbols[static_cast<size_t>(s)].name + "=SIZE";

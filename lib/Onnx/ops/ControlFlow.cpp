@@ -42,10 +42,15 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                               " in the other; both must be equal",
                           a.shape, b.shape);
   }
+  const std::vector<ValueId> ifTrue = thenRegion.outputs, ifFalse = elseRegion.outputs;
   std::vector<Region> regions;
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
-  return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, {}, std::move(regions));
+  FUSEC_CHECK(n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, {}, std::move(regions)));
+  for (size_t i = 0; i < n.numOutputs(); ++i)
+    if (n.wants(i))
+      builder.knownValues.choose(n.results[i], n.id(0), ifTrue[i], ifFalse[i]);
+  return success();
 }
 
 Status ifOp(NodeImporter &n) {
@@ -153,7 +158,7 @@ Status loop(NodeImporter &n) {
     outs.emplace_back();
   }
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
-  auto trips = n.peek(0);
+  auto trips = n.numOutputs() > carried && n.has(0) ? n.known(0) : n.peek(0);
   auto start = n.peekInts(1);
   auto stays = knownElements(n.graph().value(region.outputs[0]));
   bool passes = passesOn(region, region.outputs[0], 1);
@@ -171,7 +176,7 @@ Status loop(NodeImporter &n) {
       return n.needsConstant(text, help ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
     }
     const DimExpr &count = (*trips)[0];
-    outs.push_back({count.isConst() && count.constValue() < 0 ? DimExpr(0) : count});
+    outs.push_back({count.range(n.symbols()).min < 0 ? max(count, DimExpr(0)) : count});
   }
   std::vector<ValueId> in = n.ids();
   in.resize(std::max<size_t>(in.size(), 2), kNoValue);

@@ -1,0 +1,383 @@
+#include "Onnx/HostNumbers.h"
+
+#include "Support/DimLimits.h"
+#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace fusec {
+
+using Op = DimProgram::Op;
+using Instr = DimProgram::Instr;
+using Id = HostNumbers::Id;
+
+namespace {
+
+constexpr int kMaxDepth = 128; // operations that are no expression, one inside the other
+
+/// How many bits an integer may have that a float type holds exactly.
+int precision(DType type) {
+  switch (type) {
+  case DType::F16: return 11;
+  case DType::BF16: return 8;
+  case DType::F32: return 24;
+  default: return 53;
+  }
+}
+
+bool isPowerOfTwo(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
+
+DimExpr truncated(const DimExpr &num, const DimExpr &den) {
+  return floorDiv(max(num, DimExpr(0)), den) - floorDiv(max(num * DimExpr(-1), DimExpr(0)), den);
+}
+
+} // namespace
+
+Id HostNumbers::add(Number n) {
+  size_t hash = n.dim ? n.dim->hash() : static_cast<size_t>(n.instr.value) * 31;
+  auto mix = [&](size_t v) { hash = (hash ^ v) * 0x9e3779b97f4a7c15ull + (hash >> 29); };
+  mix(static_cast<size_t>(n.type));
+  mix(n.dim ? 0 : static_cast<size_t>(n.instr.op) + 1);
+  for (int32_t a : n.instr.args)
+    mix(static_cast<size_t>(a));
+  const auto [first, last] = byHash.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (const Number &o = at(it->second);
+        o.type == n.type && o.dim == n.dim && (n.dim || o.instr == n.instr))
+      return it->second;
+  const auto id = static_cast<Id>(numbers.size());
+  numbers.push_back(std::move(n));
+  byHash.emplace(hash, id);
+  return id;
+}
+
+Id HostNumbers::integer(DType type, DimExpr value) {
+  value = solver.canonical(value);
+  const auto r = value.range(symbols);
+  if (r.min == r.max)
+    value = r.min;
+  Number n{type, std::move(value), {}, {r.min, r.max}, std::nullopt};
+  return add(std::move(n));
+}
+
+Id HostNumbers::real(DType type, double value) {
+  Number n{type, std::nullopt, {Op::Float, type, {-1, -1, -1}, 0}, {}, std::nullopt};
+  const Instr given{Op::Float, type, {-1, -1, -1}, std::bit_cast<int64_t>(value)};
+  n.instr.value = std::bit_cast<int64_t>(fusec::apply(given, type, {}, {}).real);
+  n.range = fusec::rangeOf(n.instr, type, {}, symbols);
+  const double rounded = std::bit_cast<double>(n.instr.value);
+  for (int64_t den = 1; den <= int64_t(1) << 24 && !n.fraction; den *= 2)
+    if (const double num = rounded * static_cast<double>(den);
+        std::floor(num) == num && std::abs(num) < 0x1p53)
+      n.fraction = fits(type, {DimExpr(static_cast<int64_t>(num)), den, false});
+  return add(std::move(n));
+}
+
+bool HostNumbers::isConstant(Id x) const {
+  const Number &n = at(x);
+  return n.dim ? n.dim->isConst() : n.instr.op == Op::Float;
+}
+
+/// What an operation makes of constants.
+std::optional<Id> HostNumbers::fold(const Instr &i) {
+  std::array<DimNumber, 3> values;
+  std::array<const DimNumber *, 3> args{};
+  for (size_t a = 0; a < static_cast<size_t>(numOperands(i.op)); ++a) {
+    const Number &n = at(i.args[a]);
+    values[a] = n.dim ? DimNumber{true, n.dim->constValue(), 0}
+                      : DimNumber{true, 0, std::bit_cast<double>(n.instr.value)};
+    args[a] = &values[a];
+  }
+  const DimNumber made = fusec::apply(i, type(i.args[0]), args, {});
+  if (!made.known)
+    return std::nullopt;
+  return isFloat(i.type) ? real(i.type, made.real) : integer(i.type, made.integer);
+}
+
+/// ONNX divides towards zero, DimExpr towards minus infinity; they agree where nothing is negative.
+std::optional<DimExpr> HostNumbers::integers(Op op, const DimExpr &a, const DimExpr &b) const {
+  switch (op) {
+  case Op::Add: return a + b;
+  case Op::Sub: return a - b;
+  case Op::Mul: return a * b;
+  case Op::Min: return min(a, b);
+  case Op::Max: return max(a, b);
+  case Op::Div:
+  case Op::Mod:
+  case Op::Rem: break;
+  default: return std::nullopt;
+  }
+  if (b.range(symbols).min < 1)
+    return std::nullopt;
+  const bool natural = a.range(symbols).min >= 0;
+  if (op == Op::Mod || (op == Op::Rem && natural))
+    return mod(a, b);
+  const DimExpr quotient = natural ? floorDiv(a, b) : truncated(a, b);
+  return op == Op::Div ? quotient : a - quotient * b;
+}
+
+/// A comparison, or a cast to bool, that has one result for all values of the symbols.
+std::optional<Id> HostNumbers::decided(const Instr &i) {
+  const auto &a = expression(i.args[0]);
+  const auto &b = i.op == Op::Cast ? std::nullopt : expression(i.args[1]);
+  DimNumberRange r;
+  if (a && b) { // of the difference: n and n + 1 are never equal
+    if (*a == *b)
+      return integer(DType::Bool, i.op == Op::Less ? 0 : 1);
+    const auto difference = (*a - *b).range(symbols);
+    const DimNumberRange first{difference.min, difference.max}, zero{};
+    r = fusec::rangeOf(i, DType::I64, {&first, &zero, nullptr}, symbols);
+  } else {
+    r = fusec::rangeOf(
+        i, type(i.args[0]),
+        {&at(i.args[0]).range, i.op == Op::Cast ? nullptr : &at(i.args[1]).range, nullptr},
+        symbols);
+  }
+  return r.min == r.max ? std::optional(integer(DType::Bool, r.min)) : std::nullopt;
+}
+
+/// A choice between numbers that is known, or is the smaller or the larger of what it compares.
+std::optional<Id> HostNumbers::chosen(const Instr &i) {
+  if (i.args[1] == i.args[2])
+    return i.args[1];
+  if (const auto condition = constant(i.args[0]))
+    return i.args[*condition ? 1 : 2];
+  const Instr &compared = at(i.args[0]).instr;
+  if ((compared.op != Op::Less && compared.op != Op::LessOrEqual) || isFloat(i.type))
+    return std::nullopt;
+  const bool smaller = compared.args[0] == i.args[1] && compared.args[1] == i.args[2];
+  const bool larger = compared.args[0] == i.args[2] && compared.args[1] == i.args[1];
+  if (!smaller && !larger)
+    return std::nullopt;
+  return apply(smaller ? Op::Min : Op::Max, i.type, {i.args[1], i.args[2], -1});
+}
+
+/// `f` where it is within what the type holds exactly.
+std::optional<HostNumbers::Fraction> HostNumbers::fits(DType type, Fraction f) const {
+  const auto r = f.num.range(symbols);
+  const int64_t limit = int64_t(1) << precision(type);
+  if (f.den < 1 || f.den >= limit || r.min <= -limit || r.max >= limit)
+    return std::nullopt;
+  f.rounded = f.rounded || !isPowerOfTwo(f.den);
+  return f;
+}
+
+std::optional<HostNumbers::Fraction> HostNumbers::fraction(const Instr &i) const {
+  const Number &x = at(i.args[0]);
+  if (i.op == Op::Cast && x.dim)
+    return fits(i.type, {*x.dim, 1, false});
+  if (!x.fraction)
+    return std::nullopt;
+  const Fraction &a = *x.fraction;
+  if (i.op == Op::Floor)
+    return fits(i.type, {floorDiv(a.num, DimExpr(a.den)), 1, false});
+  if (i.op == Op::Ceil)
+    return fits(i.type, {ceilDiv(a.num, DimExpr(a.den)), 1, false});
+  if (a.rounded)
+    return std::nullopt;
+  if (i.op == Op::Cast || (i.op == Op::Round && a.den == 1))
+    return fits(i.type, a);
+  if (i.args[1] < 0 || !at(i.args[1]).fraction || at(i.args[1]).fraction->rounded)
+    return std::nullopt;
+  const Fraction &b = *at(i.args[1]).fraction;
+  const int64_t common = std::lcm(a.den, b.den); // below 2^53: both are powers of two
+  const DimExpr left = a.num * DimExpr(common / a.den), right = b.num * DimExpr(common / b.den);
+  switch (i.op) {
+  case Op::Add: return fits(i.type, {left + right, common, false});
+  case Op::Sub: return fits(i.type, {left - right, common, false});
+  case Op::Min: return fits(i.type, {min(left, right), common, false});
+  case Op::Max: return fits(i.type, {max(left, right), common, false});
+  case Op::Mul: {
+    int64_t den;
+    return __builtin_mul_overflow(a.den, b.den, &den) ? std::nullopt
+                                                      : fits(i.type, {a.num * b.num, den, false});
+  }
+  case Op::Div: {
+    int64_t den;
+    if (!b.num.isConst() || b.num.constValue() <= 0 ||
+        __builtin_mul_overflow(a.den, b.num.constValue(), &den))
+      return std::nullopt;
+    const int64_t shared = std::gcd(den, b.den);
+    return fits(i.type, {a.num * DimExpr(b.den / shared), den / shared, false});
+  }
+  default: return std::nullopt;
+  }
+}
+
+std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) {
+  Number n{type, std::nullopt, {op, type, args, 0}, {}, std::nullopt};
+  std::array<const DimNumberRange *, 3> ranges{};
+  bool constant = true;
+  for (size_t a = 0; a < static_cast<size_t>(numOperands(op)); ++a) {
+    constant = constant && isConstant(args[a]);
+    n.depth = std::max(n.depth, at(args[a]).depth + 1);
+    ranges[a] = &at(args[a]).range;
+  }
+  if (constant)
+    return fold(n.instr);
+  if (op == Op::Select)
+    if (auto made = chosen(n.instr))
+      return made;
+  if (type == DType::Bool && (op == Op::Cast || op >= Op::Equal) && op != Op::Select)
+    if (auto made = decided(n.instr))
+      return made;
+  const auto &a = expression(args[0]);
+  if (type == DType::Bool && (op == Op::Min || op == Op::Max))
+    for (size_t k = 0; k < 2; ++k) // "and" with true is the other one, with false it is false
+      if (const auto known = this->constant(args[k]))
+        return args[(*known != 0) == (op == Op::Min) ? 1 - k : k];
+  if (isInteger(type) && a) {
+    if (op == Op::Cast)
+      return integer(type, *a);
+    if (const auto &b = args[1] < 0 ? std::nullopt : expression(args[1]); b && op != Op::Select)
+      if (auto made = integers(op, *a, *b))
+        return integer(type, std::move(*made));
+  }
+  if (isInteger(type) && op == Op::Cast && at(args[0]).fraction) {
+    const Fraction &f = *at(args[0]).fraction;
+    const bool natural = f.num.range(symbols).min >= 0;
+    return integer(type,
+                   natural ? floorDiv(f.num, DimExpr(f.den)) : truncated(f.num, DimExpr(f.den)));
+  }
+  if (n.depth > kMaxDepth)
+    return std::nullopt;
+  n.range = fusec::rangeOf(n.instr, this->type(args[0]), ranges, symbols);
+  if (isFloat(type) && op != Op::Select)
+    n.fraction = fraction(n.instr);
+  return add(std::move(n));
+}
+
+std::optional<Id> HostNumbers::cast(DType to, Id x) {
+  return type(x) == to ? std::optional(x) : apply(Op::Cast, to, {x, -1, -1});
+}
+
+std::optional<DimExpr> HostNumbers::size(Id x, const std::string &node) {
+  if (expression(x))
+    return expression(x);
+  if (const auto made = sizes.find(x); made != sizes.end())
+    return made->second;
+  const Number n = at(x);
+  std::optional<DimExpr> made;
+  if (isInteger(n.type) && n.instr.op >= Op::Add && n.instr.op <= Op::Max) {
+    const auto a = size(n.instr.args[0], node), b = size(n.instr.args[1], node);
+    if (a && b)
+      made = integers(n.instr.op, *a, *b);
+    if (made)
+      made = solver.canonical(*made);
+  } else if (n.instr.op == Op::Cast && isInteger(n.type) && !isFloat(type(n.instr.args[0]))) {
+    made = size(n.instr.args[0], node);
+  }
+  if (!made || isTooLarge(*made, kLargestSizeOfModel))
+    made = newSymbol(x, node);
+  if (made)
+    sizes.emplace(x, *made);
+  return made;
+}
+
+std::optional<DimExpr> HostNumbers::knownSize(Id x) const {
+  const auto made = sizes.find(x);
+  return made == sizes.end() ? expression(x) : made->second;
+}
+
+namespace {
+
+/// Writes numbers as a program, each once.
+class Writer {
+public:
+  DimProgram program;
+
+  int32_t put(const Instr &i) {
+    const auto &code = program.code;
+    const auto found = std::find(code.begin(), code.end(), i);
+    if (found != code.end())
+      return static_cast<int32_t>(found - code.begin());
+    program.code.push_back(i);
+    return static_cast<int32_t>(code.size()) - 1;
+  }
+
+  int32_t expression(const DimExpr &e) {
+    using DimOp = DimExpr::Op;
+    constexpr Op table[] = {Op::Integer, Op::Symbol, Op::Add, Op::Mul, Op::FloorDiv,
+                            Op::CeilDiv, Op::Mod,    Op::Min, Op::Max};
+    const Op op = table[static_cast<int>(e.op())];
+    if (e.op() == DimOp::Const)
+      return put({op, DType::I64, {-1, -1, -1}, e.constValue()});
+    if (e.op() == DimOp::Symbol)
+      return put({op, DType::I64, {-1, -1, -1}, e.symbolId()});
+    int32_t made = expression(e.operands()[0]);
+    for (size_t k = 1; k < e.operands().size(); ++k)
+      made = put({op, DType::I64, {made, expression(e.operands()[k]), -1}, 0});
+    return made;
+  }
+  int32_t cast(int32_t x, DType to) {
+    return program.code[static_cast<size_t>(x)].type == to ? x
+                                                           : put({Op::Cast, to, {x, -1, -1}, 0});
+  }
+};
+
+} // namespace
+
+std::optional<DimExpr> HostNumbers::newSymbol(Id x, const std::string &node) {
+  constexpr size_t kMostSymbols = 1024;
+  if (madeSymbols.size() >= kMostSymbols)
+    return std::nullopt;
+  Writer writer;
+  std::unordered_map<Id, int32_t> places;
+  const auto write = [&](auto &self, Id id) -> int32_t {
+    if (const auto known = places.find(id); known != places.end())
+      return known->second;
+    const Number &n = at(id);
+    int32_t place;
+    if (n.dim) {
+      place = writer.cast(writer.expression(*n.dim), n.type);
+    } else if (const auto made = sizes.find(id); made != sizes.end()) {
+      place = writer.cast(writer.expression(made->second), n.type);
+    } else {
+      Instr i = n.instr;
+      for (int32_t &a : i.args)
+        a = a < 0 ? a : self(self, a);
+      place = writer.put(i);
+    }
+    places.emplace(id, place);
+    return place;
+  };
+  // The last instruction is the value.
+  const int32_t last = writer.cast(write(write, x), DType::I64);
+  writer.program.code.resize(static_cast<size_t>(last) + 1);
+  writer.program.node = node;
+  if (!writer.program.valid(symbols.size()))
+    return std::nullopt;
+  const DimNumberRange &range = at(x).range;
+  Symbol s;
+  size_t number = symbols.size() - numGiven(symbols);
+  do
+    s.name = "computed." + std::to_string(number++);
+  while (std::any_of(symbols.begin(), symbols.end(),
+                     [&](const Symbol &other) { return other.name == s.name; }));
+  s.min = range.min;
+  s.max = range.max;
+  // Where the user favours sizes of what it is made of, he favours what follows from these.
+  const std::vector<Instr> &code = writer.program.code;
+  const bool isFavoured = std::none_of(code.begin(), code.end(), [&](const Instr &i) {
+    return i.op == Op::Symbol && kindOf(symbols[static_cast<size_t>(i.value)]);
+  });
+  const auto favoured = writer.program.evaluate(optValues(symbols));
+  s.opt = isFavoured && favoured && *favoured >= s.min && *favoured <= s.max
+              ? *favoured
+              : static_cast<int64_t>(SymbolKind::Any);
+  s.definition = std::make_shared<DimProgram>(std::move(writer.program));
+  const SymbolId id = solver.symbol(s, false);
+  const Symbol &known = solver.symbols()[static_cast<size_t>(id)];
+  if (static_cast<size_t>(id) == symbols.size())
+    symbols.push_back(known);
+  else
+    symbols[static_cast<size_t>(id)] = known;
+  madeSymbols.insert(id);
+  return solver.valueOf(id);
+}
+
+} // namespace fusec
