@@ -37,8 +37,9 @@ void checkTopK(const Equation &e, const ExprProgram &program, std::vector<std::s
     broken.push_back("topk writes [rows..., k] twice");
   if (x.type == DType::Bool || values.type != x.type || indices.type != DType::I64)
     broken.push_back("topk gives numbers of its operand's type, and i64 indices");
-  if (e.axes[rank - 1].extent.range(program.symbols).max >
-      e.axes[rank].extent.range(program.symbols).min)
+  // Sizes of a run that leave fewer are refused before it.
+  if (e.axes[rank - 1].extent.range(program.symbols).min >
+      e.axes[rank].extent.range(program.symbols).max)
     broken.push_back("topk finds no more elements than there are");
   int64_t largest = e.opaqueAttributes.at("largest");
   if (largest != 0 && largest != 1)

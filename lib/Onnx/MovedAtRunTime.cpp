@@ -20,6 +20,16 @@ Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t
   return c.reduce(OpKind::ReduceSum, own, {0});
 }
 
+/// The size of an axis of the operand, as an i64 of rank 0.
+Result<ValueId> sizeOfAxis(NodeImporter &n, size_t d) {
+  if (const DimExpr &size = n.shape(0)[d]; size.isConst())
+    return Compose(n).integer(size.constValue());
+  const auto axis = static_cast<int64_t>(d);
+  FUSEC_TRY(ValueId size,
+            n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", axis}, {"end", axis + 1}}));
+  return n.reshape(size, {});
+}
+
 } // namespace
 
 /// Pads that are a run-time vector, where the model declares the output's shape: each axis is gathered at
@@ -27,11 +37,7 @@ Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t
 /// replaced at the end.
 Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) {
   Compose c(n);
-  auto number = [&](const DimExpr &v) -> Result<ValueId> {
-    if (!v.isConst())
-      return n.needsFixed("run-time pads need axes of a fixed size", {v});
-    return Compose(n).integer(v.constValue());
-  };
+  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   ValueId result = n.id(0), inside = kNoValue;
   const Shape shape = n.shape(0);
   const int64_t count = n.shape(1)[0].constValue() / 2;
@@ -41,10 +47,9 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
     const DimExpr size = shape[d];
     if (size.range(n.symbols()).min < 1)
       return n.sizes().tooSmall(size, 1, "an axis with run-time pads");
-    FUSEC_TRY(ValueId zero, number(0));
-    FUSEC_TRY(ValueId one, number(1));
-    FUSEC_TRY(ValueId extent, number(size));
-    FUSEC_TRY(ValueId last, number(size - DimExpr(1)));
+    const ValueId zero = number(0), one = number(1);
+    FUSEC_TRY(ValueId extent, sizeOfAxis(n, d));
+    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, extent, one));
     const auto axis = static_cast<int64_t>(d);
     FUSEC_TRY(ValueId begin, entryOfAxis(n, begins, axes, axis));
     FUSEC_TRY(ValueId end, entryOfAxis(n, ends, axes, axis));
@@ -107,8 +112,7 @@ bool mayBeSlicedAtRunTime(const NodeImporter &n, const Shape &out) {
       return false;
   }
   for (size_t d = 0; d < out.size(); ++d)
-    if (!n.shape(0)[d].isConst() || !out[d].isConst() ||
-        out[d].constValue() > n.shape(0)[d].constValue())
+    if (out[d].range(n.symbols()).min > n.shape(0)[d].range(n.symbols()).max)
       return false;
   return atRunTime;
 }
@@ -131,15 +135,21 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
   ValueId result = n.id(0);
   const Shape shape = n.shape(0);
   for (size_t d = 0; d < out.size(); ++d) {
-    const auto axis = static_cast<int64_t>(d), size = shape[d].constValue();
-    if (size == 0 || !mayName(axis)) {
+    const auto axis = static_cast<int64_t>(d);
+    if (shape[d].isConst(0) || !mayName(axis)) {
       if (out[d] != shape[d])
         return n.mismatch("the declared output is smaller along axis " + std::to_string(d) +
                           ", which is not sliced");
       continue;
     }
+    if (min(out[d], shape[d]) != out[d])
+      FUSEC_CHECK(n.sizes().noLess(shape[d], out[d],
+                                   "axis " + std::to_string(d) +
+                                       " must be as long as the declared output"));
     FUSEC_TRY(ValueId start, entryOfAxis(n, starts, axes, axis));
-    ValueId step = number(1), last = number(size - 1), bound = number(size);
+    FUSEC_TRY(ValueId size, sizeOfAxis(n, d));
+    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, size, number(1)));
+    ValueId step = number(1), bound = size;
     if (steps != kNoValue) {
       FUSEC_TRY(ValueId given, entryOfAxis(n, steps, axes, axis));
       FUSEC_TRY(ValueId none, c.binary(OpKind::Equal, given, number(0)));
@@ -148,8 +158,9 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
       FUSEC_TRY(bound, c.where(backward, last, bound));
     }
     // Far below 0 stays below 0 when the size is added.
-    FUSEC_TRY(start, c.binary(OpKind::Max, start, number(-size - 1)));
-    FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, start, number(size)));
+    FUSEC_TRY(ValueId lowest, c.binary(OpKind::Sub, number(-1), size));
+    FUSEC_TRY(start, c.binary(OpKind::Max, start, lowest));
+    FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, start, size));
     FUSEC_TRY(ValueId negative, c.binary(OpKind::Less, start, number(0)));
     FUSEC_TRY(start, c.where(negative, wrapped, start));
     FUSEC_TRY(start, c.binary(OpKind::Max, start, number(0)));

@@ -247,12 +247,18 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
                       const std::vector<size_t> &open) {
   const size_t count = form.axes.size();
   const Shape in = n.shape(0);
+  if (form.mode != "nearest" && form.antialias && open.empty())
+    return n.needsFixed("with antialias the axes to resize must have fixed sizes", in);
   if (form.mode != "nearest" && form.antialias)
     return n.needsConstant(runTimeValues(operands, open) +
                                " must be constant with antialias, where the number of elements "
                                "that count hangs on them",
                            open);
-  const std::optional<Shape> shape = outputShape(n, form, operands);
+  std::optional<Shape> shape = computedShape(n, form, operands);
+  if (!shape)
+    shape = outputShape(n, form, operands);
+  if (!shape && open.empty())
+    return n.needsFixed("the axes to resize must have fixed sizes", in);
   if (!shape) {
     std::vector<size_t> missing = open;
     if (operands.sizes && !form.isKeepingAspect() && !n.peek(*operands.sizes))
@@ -335,8 +341,6 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
                             : "one scale for each axis is needed");
   if (form.isCrop() && (!roi || !hasCount(roi, 2 * count)))
     return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
-  if (sizes && form.isKeepingAspect())
-    return n.needsFixed("sizes that keep the ratio of the sides need axes of fixed sizes", in);
   for (size_t i = 0; i < count; ++i) {
     const auto d = static_cast<size_t>(form.axes[i]);
     if (sizes) {

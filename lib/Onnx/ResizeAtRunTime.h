@@ -26,13 +26,19 @@ struct ResizeOperands {
 std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
                                  const ResizeOperands &operands);
 
-/// A Resize with such operands, `open`, where the output's shape follows from sizes or is declared: positions and
-/// weights are computed when the values are there, and each axis is gathered once a tap.
+/// The output's shape where sizes of the operand, of the output, or scales are not fixed and follow from shapes;
+/// nothing where they do not.
+std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
+                                   const ResizeOperands &operands);
+
+/// A Resize with such operands, `open`, or over axes whose sizes are not fixed, where the output's shape follows from
+/// sizes or is declared: positions and weights are computed when the values are there, and each axis is gathered once
+/// a tap.
 Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
                        const std::vector<size_t> &open);
 
-/// A Resize of `x` by these scales, or to these sizes, where sizes are not fixed: positions and weights are computed as
-/// above, from the sizes of a run.
+/// A Resize of `x` by these scales, or stretched to these sizes, where sizes are not fixed: positions and weights are
+/// computed as above, from the sizes of a run.
 Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const ConstantRef &roi,
                        const ConstantRef &scales, const std::optional<Shape> &sizes);
 

@@ -9,6 +9,7 @@ Result<Types> constantOfShape(const OpCheck &c) {
   FUSEC_CHECK(c.expectAttribute(value && value->numElements() == 1, "value must have one element"));
   if (auto dims = c.ints(0))
     return one(value->type, Shape(dims->begin(), dims->end()));
+  FUSEC_CHECK(notNegative(c));
   return one(value->type, c.outShape());
 }
 

@@ -12,6 +12,7 @@ bool contains(const std::vector<int64_t> &axes, size_t d) {
 
 /// The operand that describes the output's shape.
 Status shapeOperand(const OpCheck &c, size_t i) {
+  FUSEC_CHECK(notNegative(c));
   FUSEC_CHECK(c.kind(i, Kind::Integer));
   return c.exactRank(i, 1);
 }

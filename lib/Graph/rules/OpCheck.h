@@ -85,6 +85,13 @@ inline Types one(DType type, Shape shape) { return {{type, std::move(shape)}}; }
 /// The type of operand 0 throughout.
 inline Types like(const OpCheck &c) { return one(c.type(0), c.shape(0)); }
 
+/// The shape that operands give the output has no negative size.
+inline Status notNegative(const OpCheck &c) {
+  for (const DimExpr &d : c.outShape())
+    FUSEC_CHECK(c.sizes.atLeast(d, 0, "a size of the output"));
+  return success();
+}
+
 using Rule = Result<Types> (*)(const OpCheck &);
 using RuleTable = std::array<Rule, kNumOpKinds>;
 inline Rule &entry(RuleTable &table, OpKind op) { return table[static_cast<size_t>(op)]; }

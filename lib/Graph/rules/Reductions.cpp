@@ -38,9 +38,18 @@ Result<Types> topK(const OpCheck &c) {
   FUSEC_CHECK(c.kind(1, Kind::Integer));
   FUSEC_CHECK(c.oneNumber(1));
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
+  if (const Shape &known = c.in(1).known; known.size() == 1) {
+    Shape out = c.shape(0);
+    if (min(known[0], out[axis]) != known[0])
+      FUSEC_CHECK(c.sizes.noLess(out[axis], known[0],
+                                 "the axis must have as many elements as are to be found"));
+    FUSEC_CHECK(c.sizes.atLeast(known[0], 0, "the number of elements to be found"));
+    out[axis] = known[0];
+    return Types{{c.type(0), out}, {DType::I64, out}};
+  }
   auto given = c.ints(1);
   if (!given)
-    return c.fail("k must be a constant");
+    return c.fail("k must be a constant, or follow from sizes");
   const int64_t k = (*given)[0];
   Shape out = c.shape(0);
   DimExpr &size = out[axis];

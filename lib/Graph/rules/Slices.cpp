@@ -76,8 +76,8 @@ Result<Types> pad(const OpCheck &c) {
         c.expect(begin >= -kLargest && begin <= kLargest && end >= -kLargest && end <= kLargest,
                  "a pad is larger than 2^42"));
     DimExpr size = in[d] + DimExpr(begin + end);
-    if (size.range(c.graph.symbols).min < 0)
-      return c.sizes.tooSmall(in[d], -(begin + end), "an axis with negative pads");
+    if (begin + end < 0)
+      FUSEC_CHECK(c.sizes.atLeast(in[d], -(begin + end), "an axis with negative pads"));
     bool repeats = !constant && (begin > 0 || end > 0);
     FUSEC_CHECK(c.expect(!repeats || !in[d].isConst(0), "an empty axis cannot be repeated"));
     bool tooFar = c.node.stringAttr("mode") == "reflect" && repeats && in[d].isConst() &&

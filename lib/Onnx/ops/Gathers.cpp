@@ -80,6 +80,8 @@ Status topK(NodeImporter &n) {
     k = n.attrInt("k");
   } else {
     auto given = n.ints(1);
+    if (const auto sizes = n.known(1); !given && sizes && sizes->size() == 1)
+      return n.finish(OpKind::TopK, {n.id(0), n.id(1)}, {{"axis", axis}});
     auto declared = n.declared(0);
     if (given && given->size() == 1)
       k = (*given)[0];

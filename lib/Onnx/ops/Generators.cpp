@@ -1,4 +1,5 @@
 #include "Onnx/Compose.h"
+#include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
 
@@ -72,9 +73,6 @@ Status constantOfShape(NodeImporter &n) {
                            "input shapes",
                            {0});
   }
-  for (const DimExpr &d : out)
-    if (d.range(n.symbols()).min < 0)
-      return n.fail(Diag::BadOperand, "the size " + d.str(n.symbols()) + " may be negative");
   std::vector<uint8_t> bytes(value->bytes, value->bytes + value->sizeBytes);
   ConstantRef scalar = makeConstant(value->type, {}, std::move(bytes));
   std::vector<ValueId> in;
@@ -93,6 +91,38 @@ Diagnostic unknownLength(NodeImporter &n) {
   return open.size() == 3 ? n.needsFixed(text, open) : n.needsConstant(text, {0, 1, 2});
 }
 
+/// Always positive, always negative, or 0.
+bool hasSign(const DimExpr &d, const std::vector<Symbol> &symbols) {
+  const DimExpr::Range r = d.range(symbols);
+  return r.min > 0 || r.max < 0 || d.isConst();
+}
+
+/// How many numbers from `start` on come before `limit`, in steps of `delta`, all of them floats that follow from
+/// shapes.
+std::optional<DimExpr> lengthOfFloats(NodeImporter &n) {
+  using Op = DimProgram::Op;
+  KnownValues &values = n.graphBuilder().knownValues;
+  HostNumbers &numbers = values.numbers;
+  std::array<HostNumbers::Id, 3> operands{};
+  for (size_t i = 0; i < 3; ++i) {
+    const auto elements = values.elements(n.id(i));
+    const auto wide = elements ? numbers.cast(DType::F64, elements->front()) : std::nullopt;
+    if (!wide)
+      return std::nullopt;
+    operands[i] = *wide;
+  }
+  auto made = numbers.apply(Op::Sub, DType::F64, {operands[1], operands[0], -1});
+  if (made)
+    made = numbers.apply(Op::Div, DType::F64, {*made, operands[2], -1});
+  if (made)
+    made = numbers.apply(Op::Ceil, DType::F64, {*made, -1, -1});
+  if (made)
+    made = numbers.cast(DType::I64, *made);
+  if (made)
+    made = numbers.apply(Op::Max, DType::I64, {*made, numbers.integer(DType::I64, 0), -1});
+  return made ? numbers.size(*made, n.name()) : std::nullopt;
+}
+
 Status range(NodeImporter &n) {
   const char *text = "start, limit and delta must be scalars of one type";
   for (size_t i = 0; i < 3; ++i) {
@@ -101,6 +131,7 @@ Status range(NodeImporter &n) {
     FUSEC_CHECK(n.oneElement(i, text));
   }
   DimExpr count;
+  const auto ofFloats = isFloat(n.type(0)) ? lengthOfFloats(n) : std::nullopt;
   auto start = n.known(0), limit = n.known(1), delta = n.known(2);
   ConstantRef cs = n.constant(0), cl = n.constant(1), cd = n.constant(2);
   if (cs && cl && cd && isFloat(n.type(0))) {
@@ -108,11 +139,14 @@ Status range(NodeImporter &n) {
     if (!(steps < 1e12))
       return n.fail(Diag::BadOperand, "the range has no end");
     count = DimExpr(static_cast<int64_t>(std::max(steps, 0.0)));
-  } else if (start && limit && delta && (*delta)[0].isConst()) {
-    int64_t d = (*delta)[0].constValue();
-    if (d == 0)
+  } else if (ofFloats) {
+    count = *ofFloats;
+  } else if (start && limit && delta && hasSign((*delta)[0], n.symbols())) {
+    const DimExpr &step = (*delta)[0];
+    if (step.isConst(0))
       return n.fail(Diag::BadOperand, "delta is 0");
-    if ((*start)[0].isConst() && (*limit)[0].isConst()) {
+    if (step.isConst() && (*start)[0].isConst() && (*limit)[0].isConst()) {
+      const int64_t d = step.constValue();
       auto a = static_cast<__int128>((*start)[0].constValue()),
            b = static_cast<__int128>((*limit)[0].constValue());
       __int128 steps = d > 0 ? (b - a + d - 1) / d : (a - b - d - 1) / -static_cast<__int128>(d);
@@ -121,8 +155,9 @@ Status range(NodeImporter &n) {
       count =
           DimExpr(static_cast<int64_t>(std::max<__int128>((d > 0 ? b > a : a > b) ? steps : 0, 0)));
     } else {
-      DimExpr span = d > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
-      count = ceilDiv(span, DimExpr(d > 0 ? d : -d));
+      const bool up = step.range(n.symbols()).min > 0;
+      const DimExpr span = up ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
+      count = ceilDiv(span, up ? step : step * DimExpr(-1));
       if (count.range(n.symbols()).min < 0)
         count = max(count, DimExpr(0));
     }

@@ -94,6 +94,43 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
                    {"nearest_mode", f.nearest}});
 }
 
+/// Input 3 says the sizes, which follow from shapes or are declared.
+Status resizeBySizes(NodeImporter &n, const ResizeForm &f, const ConstantRef &roi,
+                     const ResizeOperands &operands) {
+  auto sizes = n.ints(3);
+  const bool isOpen = std::any_of(f.axes.begin(), f.axes.end(), [&](int64_t a) {
+    return !n.shape(0)[static_cast<size_t>(a)].isConst();
+  });
+  if (f.isKeepingAspect() && n.known(3) && (!sizes || isOpen))
+    return resizeAtRunTime(n, f, operands, {});
+  // Sizes that are each a multiple of the operand's are scales.
+  if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size()) {
+    std::vector<uint8_t> factors;
+    for (size_t i = 0; i < known->size(); ++i)
+      if (auto factor = exactQuotient({(*known)[i]}, {n.shape(0)[static_cast<size_t>(f.axes[i])]},
+                                      n.symbols());
+          factor && factor->isConst())
+        appendElement(factors, DType::F32, static_cast<double>(factor->constValue()));
+    if (factors.size() == 4 * known->size() && !f.isKeepingAspect())
+      return finishResize(
+          n, f, roi,
+          makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
+          std::nullopt);
+  }
+  if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size())
+    return resizeOpenSizes(n, n.id(0), f, roi, nullptr, *known);
+  auto declared = n.declared(0);
+  if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
+      isStatic(declared->shape) && !f.isKeepingAspect()) {
+    sizes.emplace();
+    for (int64_t a : f.axes)
+      sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
+  }
+  if (!sizes)
+    return n.needsConstant("the sizes are a run-time value; they must be constant", {3});
+  return finishResize(n, f, roi, nullptr, sizes);
+}
+
 Status resize(NodeImporter &n) {
   ResizeForm f;
   bool first = n.opset() < 11; // opset 10: inputs x, scales; asymmetric, floor
@@ -140,35 +177,8 @@ Status resize(NodeImporter &n) {
   if (auto open = openOperands(n, f, operands); !open.empty())
     return resizeAtRunTime(n, f, operands, open);
   const ConstantRef roi = crops ? n.in(1).constant : nullptr;
-  if (bySizes) {
-    auto sizes = n.ints(3);
-    // Sizes that are each a multiple of the operand's are scales.
-    if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size()) {
-      std::vector<uint8_t> factors;
-      for (size_t i = 0; i < known->size(); ++i)
-        if (auto factor = exactQuotient({(*known)[i]}, {n.shape(0)[static_cast<size_t>(f.axes[i])]},
-                                        n.symbols());
-            factor && factor->isConst())
-          appendElement(factors, DType::F32, static_cast<double>(factor->constValue()));
-      if (factors.size() == 4 * known->size() && !f.isKeepingAspect())
-        return finishResize(
-            n, f, roi,
-            makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
-            std::nullopt);
-    }
-    if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size())
-      return resizeOpenSizes(n, n.id(0), f, roi, nullptr, *known);
-    auto declared = n.declared(0);
-    if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
-        isStatic(declared->shape) && !f.isKeepingAspect()) {
-      sizes.emplace();
-      for (int64_t a : f.axes)
-        sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
-    }
-    if (!sizes)
-      return n.needsConstant("the sizes are a run-time value; they must be constant", {3});
-    return finishResize(n, f, roi, nullptr, sizes);
-  }
+  if (bySizes)
+    return resizeBySizes(n, f, roi, operands);
   return finishResize(n, f, roi, n.in(scaleInput).constant, std::nullopt);
 }
 

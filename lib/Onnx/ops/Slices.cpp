@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
@@ -107,6 +108,44 @@ Status slice(NodeImporter &n) {
   return applySlice(n, spec, n.ids());
 }
 
+/// Pads of which some are sizes that are not fixed. With a constant around it the operand is one part of what is put
+/// together along each of their axes; else, and where pads may cut, elements are gathered.
+Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, ValueId fill) {
+  const size_t rank = n.shape(0).size();
+  Shape out = n.shape(0);
+  std::vector<int64_t> fixed(2 * rank, 0);
+  bool cuts = false;
+  for (size_t i = 0; i < 2 * rank; ++i) {
+    out[i % rank] = out[i % rank] + pads[i];
+    const bool open = !pads[i % rank].isConst() || !pads[i % rank + rank].isConst();
+    cuts = cuts || (open && pads[i].range(n.symbols()).min < 0);
+    if (!open)
+      fixed[i] = pads[i].constValue();
+  }
+  if (mode != "constant" || cuts)
+    return padAtRunTime(n, mode, out);
+  Compose c(n);
+  FUSEC_TRY(ValueId result,
+            n.emitOne(OpKind::Pad, {n.id(0), kNoValue, fill}, {{"mode", mode}, {"pads", fixed}}));
+  for (size_t d = 0; d < rank; ++d) {
+    if (pads[d].isConst() && pads[d + rank].isConst())
+      continue;
+    std::vector<ValueId> parts;
+    auto side = [&](const DimExpr &size) {
+      Shape shape = n.shapeOf(result);
+      shape[d] = size;
+      if (!size.isConst(0))
+        parts.push_back(c.expand(fill, std::move(shape)));
+    };
+    side(pads[d]);
+    parts.push_back(result);
+    side(pads[d + rank]);
+    result = c.concat(parts, static_cast<int64_t>(d));
+  }
+  n.result(0, result);
+  return success();
+}
+
 Status pad(NodeImporter &n) {
   std::vector<int64_t> pads;
   std::string mode = n.attrString("mode", "constant");
@@ -118,34 +157,36 @@ Status pad(NodeImporter &n) {
     if (value != 0)
       in = {n.id(0), kNoValue, n.scalarValue(n.type(0), value)};
   } else {
-    auto given = n.ints(1);
     auto declared = n.declared(0);
-    bool fill = !n.has(2) || (n.type(2) == n.type(0) && numElements(n.shape(2)).isConst(1));
+    const bool fill = !n.has(2) || (n.type(2) == n.type(0) && numElements(n.shape(2)).isConst(1));
     const DimExpr padded = n.has(3) && n.rank(3) == 1 ? n.shape(3)[0] : DimExpr(n.rank(0));
-    if (!given && fill && declared && declared->shape.size() == rank && n.type(1) == DType::I64 &&
-        padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
+    if (!n.known(1) && fill && declared && declared->shape.size() == rank &&
+        n.type(1) == DType::I64 && padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
       return padAtRunTime(n, mode, declared->shape);
-    if (!given)
+    const auto known = n.known(1);
+    if (!known)
       return n.needsConstant("the pads are a run-time value; they must be constant", {1});
-    pads = *given;
+    Shape sizes = *known;
     if (n.has(3)) {
       auto list = n.ints(3);
       if (!list)
         return n.needsConstant("the axes are a run-time value; they must be constant", {3});
-      if (pads.size() != 2 * list->size())
+      if (sizes.size() != 2 * list->size())
         return n.mismatch("two pads for each axis are needed");
-      std::vector<int64_t> all(2 * rank, 0);
+      Shape all(2 * rank, DimExpr(0));
       std::vector<bool> seen(rank, false);
       for (size_t i = 0; i < list->size(); ++i) {
         FUSEC_TRY(int64_t a, n.axis((*list)[i], n.rank(0)));
         if (seen[static_cast<size_t>(a)])
           return n.fail(Diag::BadOperand, "an axis is given twice");
         seen[static_cast<size_t>(a)] = true;
-        all[static_cast<size_t>(a)] = pads[i];
-        all[rank + static_cast<size_t>(a)] = pads[list->size() + i];
+        all[static_cast<size_t>(a)] = sizes[i];
+        all[rank + static_cast<size_t>(a)] = sizes[list->size() + i];
       }
-      pads = all;
+      sizes = std::move(all);
     }
+    if (sizes.size() != 2 * rank)
+      return n.mismatch("two pads for each axis are needed");
     if (n.has(2)) {
       const char *text = "the fill value must be a scalar of the data's type";
       if (n.type(2) != n.type(0))
@@ -153,6 +194,9 @@ Status pad(NodeImporter &n) {
       FUSEC_CHECK(n.oneElement(2, text));
       in = {n.id(0), kNoValue, n.reshape(n.id(2), {})};
     }
+    if (!isStatic(sizes))
+      return padBySizes(n, mode, sizes, in.size() > 1 ? in[2] : Compose(n).scalar(n.type(0), 0));
+    pads = staticDims(sizes);
   }
   for (int64_t p : pads)
     if (p / 2 > int64_t(1) << 40 || p / 2 < -(int64_t(1) << 40))
@@ -200,9 +244,9 @@ constexpr OpRow kRows[] = {
     {"CenterCropPad", 18, kNewestOpset, 2, 2, 1, centerCropPad,
      "sizes known at compile time or declared"},
     {"Pad", 1, kNewestOpset, 1, 4, 1, pad,
-     "pads known at compile time, or the output's shape declared"},
+     "pads that follow from shapes, or the output's shape declared"},
     {"Slice", 1, kNewestOpset, 1, 5, 1, slice,
-     "bounds that follow from constants and shapes; negative steps over fixed sizes"},
+     "bounds that follow from constants and shapes, or the output's shape declared"},
 };
 
 } // namespace

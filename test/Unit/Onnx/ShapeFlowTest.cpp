@@ -78,6 +78,43 @@ TEST_CASE("slices of a symbolic axis") {
 /// Rules of a graph, one a line.
 static std::string rules(const Graph &g) { return sizeRulesText(g.sizeRules, g.symbols); }
 
+TEST_CASE("a size that operands give the output is not negative") {
+  ModelMaker m;
+  m.input("x", {"n"}).output("y").output("z").ints("five", {5}).ints("three", {3});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Sub", {"s", "five"}, {"t"});
+  m.node("ConstantOfShape", {"t"}, {"y"});
+  attribute(m.node("Cast", {"s"}, {"f"}), "to", onnx::TensorProto::FLOAT);
+  m.node("Sqrt", {"f"}, {"r"});
+  attribute(m.node("Cast", {"r"}, {"i"}), "to", onnx::TensorProto::INT64);
+  m.node("Sub", {"i", "three"}, {"u"});
+  m.node("ConstantOfShape", {"u"}, {"z"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[n - 5]\nf32[computed.0 - 3]\n");
+  CHECK(g->symbols[0].min == 5);
+  CHECK(g->symbols[1].min == 3);
+  CHECK(rules(*g) ==
+        "rule least [n - 5, 0] by \"ConstantOfShape_y\" \"ConstantOfShape\" \"a size of "
+        "the output must be at least 0\"\n"
+        "rule least [computed.0 - 3, 0] by \"ConstantOfShape_z\" \"ConstantOfShape\" "
+        "\"a size of the output must be at least 0\"\n");
+}
+
+TEST_CASE("k of TopK follows from sizes") {
+  for (const bool isOfAxis : {true, false}) {
+    ModelMaker m;
+    m.input("x", {"n"}).input("w", {"k"}).output("y").ints("ten", {10});
+    m.node("Shape", {isOfAxis ? "x" : "w"}, {"s"});
+    m.node("Min", {"s", "ten"}, {"k"});
+    m.node("TopK", {"x", "k"}, {"y", "i"});
+    auto g = m.import();
+    REQUIRE(outcome(g) == (isOfAxis ? "f32[min(n, 10)]\n" : "f32[min(k, 10)]\n"));
+    CHECK(rules(*g) == (isOfAxis ? ""
+                                 : "rule tested least [n, min(k, 10)] by \"TopK_y\" \"TopK\" "
+                                   "\"the axis must have as many elements as are to be found\"\n"));
+  }
+}
+
 TEST_CASE("sizes that have to agree are one from the inputs on") {
   ModelMaker m;
   m.input("a", {"p", "q"}).input("b", {"r", "s"}).output("y").output("z");

@@ -1,0 +1,302 @@
+"""Models whose sizes follow from input shapes by arithmetic, compiled once and run at several sizes, against ONNX
+Runtime. Prints a line a model."""
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, parser
+
+TARGETS = ("x86-64-v3", "sim:sm_90")
+MAX, MIN = (1 << 63) - 1, -(1 << 63)
+
+
+def model(text, opset=19):
+    return parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
+
+
+def scalar(axis, name):
+    """Size `axis` of x."""
+    return f"""s_{name} = Shape(x)
+    i_{name} = Constant<value_int = {axis}>()
+    {name} = Gather<axis = 0>(s_{name}, i_{name})"""
+
+
+def vector(name):
+    return f"""z_{name} = Constant<value_ints = [0]>()
+    v_{name} = Unsqueeze({name}, z_{name})"""
+
+
+CEIL_HALF = f"""{scalar(0, "n")}
+    f = Cast<to = 1>(n)
+    two = Constant<value_float = 2.0>()
+    h = Div(f, two)
+    c = Ceil(h)
+    e = Cast<to = 7>(c)"""
+
+
+def resize(mode, transform, nearest="round_prefer_floor", scales="[1.0, 1.0, 1.5, 0.75]"):
+    return model(f"""g (float[b,2,h,w] x) => (y) {{
+    scales = Constant<value_floats = {scales}>()
+    y = Resize<mode = "{mode}", coordinate_transformation_mode = "{transform}", nearest_mode = "{nearest}">
+        (x, , scales)
+}}""")
+
+
+def resize_to(sizes, mode, transform):
+    """`sizes` computes v_a and v_b."""
+    return model(f"""g (float[b,2,h,w] x) => (y) {{
+    {scalar(2, "h")}
+    {scalar(3, "w")}
+    {sizes}
+    {vector("a")}
+    {vector("b")}
+    to = Concat<axis = 0>(v_a, v_b)
+    y = Resize<mode = "{mode}", coordinate_transformation_mode = "{transform}", axes = [2, 3]>(x, , , to)
+}}""")
+
+
+HALVES = """half = Constant<value_float = 0.5>()
+    fh = Cast<to = 1>(h)
+    gh = Mul(fh, half)
+    ph = Floor(gh)
+    a = Cast<to = 7>(ph)
+    k = Constant<value_int = 3>()
+    b = Add(w, k)"""
+
+PAD = """k = Constant<value_int = 8>()
+    r = Mod(n, k)
+    q = Sub(k, r)
+    p = Mod(q, k)
+    z_p = Constant<value_ints = [0]>()
+    v_p = Unsqueeze(p, z_p)"""
+
+
+def pad(mode):
+    return model(f"""g (float[n,3] x) => (y) {{
+    {scalar(0, "n")}
+    {PAD}
+    none = Constant<value_ints = [0]>()
+    one = Constant<value_ints = [1]>()
+    pads = Concat<axis = 0>(one, none, v_p, none)
+    y = Pad<mode = "{mode}">(x, pads)
+}}""")
+
+
+def number(name, kind=TensorProto.INT64):
+    return helper.make_tensor_value_info(name, kind, ())
+
+
+def branch(name, body):
+    return helper.make_graph(body, name, [], [number(body[-1].output[0])])
+
+
+def chosen():
+    """The length of a Range is what an If gives."""
+    made = model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    five = Constant<value_int = 5>()
+    zero = Constant<value_int = 0>()
+    one = Constant<value_int = 1>()
+    c = Less(n, five)
+    end = Neg(n)
+    y = Range(zero, end, one)
+}}""")
+    node = helper.make_node("If", ["c"], ["picked"], name="pick",
+                            then_branch=branch("t", [helper.make_node("Mul", ["n", "five"], ["t1"])]),
+                            else_branch=branch("e", [helper.make_node("Sub", ["n", "five"], ["e1"])]))
+    nodes = list(made.graph.node)
+    nodes = nodes[:-2] + [node, helper.make_node("Range", ["zero", "picked", "one"], ["y"], name="r")]
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
+    return made
+
+
+def counted():
+    made = model(f"""g (float[n] x) => (y) {{
+    {CEIL_HALF}
+    go = Constant<value_int = 1>()
+    y = Identity(go)
+}}""")
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["cond"], ["c2"]), helper.make_node("Add", ["it", "it"], ["s"])], "body",
+        [number("it"), number("cond", TensorProto.BOOL)], [number("c2", TensorProto.BOOL), number("s")])
+    nodes = list(made.graph.node)[:-2] + [helper.make_node("Loop", ["e", ""], ["y"], name="l", body=body)]
+    del made.graph.node[:]
+    made.graph.node.extend(nodes)
+    return made
+
+
+def sliced(start, end, step):
+    return model(f"""g (float[n,3] x) => (y) {{
+    s = Constant<value_ints = [{start}]>()
+    e = Constant<value_ints = [{end}]>()
+    a = Constant<value_ints = [0]>()
+    t = Constant<value_ints = [{step}]>()
+    y = Slice(x, s, e, a, t)
+}}""")
+
+
+N = [{"n": n} for n in (1, 2, 7, 16, 33)]
+HW = [{"b": b, "h": h, "w": w} for b, h, w in ((1, 5, 7), (2, 16, 9), (1, 1, 30))]
+TALL = [{"b": b, "h": h, "w": w} for b, h, w in ((2, 16, 9), (1, 7, 4))]
+FULL = [s for s in N if s["n"] >= 7]
+
+CASES = [
+    ("slice to half of n and one", model(f"""g (float[n,3] x) => (y) {{
+    {CEIL_HALF}
+    one = Constant<value_int = 1>()
+    u = Add(e, one)
+    {vector("u")}
+    z = Constant<value_ints = [0]>()
+    y = Slice(x, z, v_u, z)
+}}"""), N),
+    ("slice between counts from either end", model(f"""g (float[n,3] x) => (y) {{
+    {scalar(0, "n")}
+    k = Constant<value_int = 5>()
+    d = Sub(n, k)
+    {vector("d")}
+    m = Constant<value_ints = [-1]>()
+    z = Constant<value_ints = [0]>()
+    y = Slice(x, v_d, m, z)
+}}"""), N),
+    *((f"slice {s}:{e}:{t}", sliced(s, e, t), N) for s, e, t in
+      ((MAX, MIN, -1), (-1, MIN, -2), (3, -100, -1), (-2, 1, -3), (5, 0, -2), (-4, -1, 2))),
+    ("range to 0.7 n", model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    f = Cast<to = 1>(n)
+    k = Constant<value_float = 0.7>()
+    g = Mul(f, k)
+    q = Floor(g)
+    e = Cast<to = 7>(q)
+    zero = Constant<value_int = 0>()
+    one = Constant<value_int = 1>()
+    y = Range(zero, e, one)
+}}"""), N),
+    ("range of floats", model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    f = Cast<to = 1>(n)
+    a = Constant<value_float = 0.5>()
+    b = Constant<value_float = 1.25>()
+    y = Range(a, f, b)
+}}"""), N),
+    ("range as an If says", chosen(), N),
+    ("range in steps that n gives", model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    k = Constant<value_int = 3>()
+    d = Div(n, k)
+    one = Constant<value_int = 1>()
+    t = Max(d, one)
+    zero = Constant<value_int = 0>()
+    y = Range(zero, n, t)
+}}"""), N),
+    ("expand to the root of n", model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    f = Cast<to = 1>(n)
+    r = Sqrt(f)
+    q = Round(r)
+    e = Cast<to = 7>(q)
+    {vector("e")}
+    k = Constant<value_float = 2.5>()
+    y = Expand(k, v_e)
+}}"""), N),
+    ("tile as often as a product says", model(f"""g (float[n,2] x) => (y) {{
+    s = Shape(x)
+    p = ReduceProd<keepdims = 1>(s)
+    k = Constant<value_ints = [5]>()
+    r = Mod(p, k)
+    one = Constant<value_ints = [1]>()
+    t = Concat<axis = 0>(one, r)
+    y = Tile(x, t)
+}}"""), N),
+    ("zeros where n is odd", model(f"""g (float[n] x) => (y) {{
+    {scalar(0, "n")}
+    two = Constant<value_int = 2>()
+    r = Mod(n, two)
+    one = Constant<value_int = 1>()
+    odd = Equal(r, one)
+    k = Constant<value_int = 4>()
+    c = Where(odd, n, k)
+    {vector("c")}
+    y = ConstantOfShape(v_c)
+}}"""), N),
+    ("the largest of n or 10", model(f"""g (float[n,3] x) => (y, i) {{
+    {scalar(0, "n")}
+    ten = Constant<value_int = 10>()
+    k = Min(n, ten)
+    {vector("k")}
+    y, i = TopK<axis = 0>(x, v_k)
+}}"""), N),
+    ("split in halves", model(f"""g (float[n,3] x) => (y, z) {{
+    {scalar(0, "n")}
+    two = Constant<value_int = 2>()
+    a = Div(n, two)
+    b = Sub(n, a)
+    {vector("a")}
+    {vector("b")}
+    t = Concat<axis = 0>(v_a, v_b)
+    y, z = Split<axis = 0>(x, t)
+}}"""), N),
+    ("loop of half of n rounds", counted(), N),
+    *((f"pad to eights, {mode}", pad(mode), FULL if mode == "reflect" else N)
+      for mode in ("constant", "edge", "reflect")),
+    ("resize linear", resize("linear", "half_pixel"), HW),
+    ("resize linear, align_corners", resize("linear", "align_corners", scales="[1.0, 1.0, 2.0, 3.0]"), HW),
+    ("resize cubic", resize("cubic", "pytorch_half_pixel", scales="[1.0, 1.0, 2.0, 0.5]"), HW),
+    ("resize nearest", resize("nearest", "asymmetric", "floor"), HW),
+    ("resize nearest, half_pixel", resize("nearest", "half_pixel", "round_prefer_ceil"), HW),
+    ("resize to computed sizes", resize_to(HALVES, "linear", "pytorch_half_pixel"), TALL),
+    ("resize to computed sizes, nearest", resize_to(HALVES, "nearest", "asymmetric"), TALL),
+]
+
+
+def compiled(options, proto, target, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "m.onnx").write_bytes(proto.SerializeToString())
+    command = [options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", target, "--ptxas", "none"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    return result.stderr.replace(f"{folder}/", "").strip() if result.returncode else ""
+
+
+def difference(options, proto, target, sizes, folder):
+    dims = proto.graph.input[0].type.tensor_type.shape.dim
+    shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims]
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    command = [options.fusert, "run", folder / "b", "--target", target, "--output-dir", folder]
+    result = subprocess.run([*command, "--input", f"x={folder}/x.npy"], capture_output=True, text=True)
+    if result.returncode:
+        return f"{sizes}: {result.stderr.strip()}"
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    for output, value in zip(proto.graph.output, expected):
+        mine = np.load(folder / f"{output.name}.npy")
+        if mine.shape != value.shape or mine.dtype != value.dtype or not np.allclose(mine, value, 1e-5, 1e-5):
+            return f"{sizes}: {output.name} differs: {mine.shape} {value.shape} {mine} {value}"
+    return ""
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--fusec")
+    arguments.add_argument("--fusert")
+    arguments.add_argument("--work", required=True, type=pathlib.Path)
+    arguments.add_argument("--only", default="")
+    options = arguments.parse_args()
+    shutil.rmtree(options.work, ignore_errors=True)
+    for name, proto, sizes in CASES:
+        if options.only not in name:
+            continue
+        said = []
+        for target in TARGETS:
+            folder = options.work / name.replace(" ", "_") / target.replace(":", "_")
+            problem = compiled(options, proto, target, folder)
+            said += [problem] if problem else [difference(options, proto, target, s, folder) for s in sizes]
+        said = [s for s in said if s]
+        print(f"{name}: {said[0] if said else 'same'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
