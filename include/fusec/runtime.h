@@ -47,7 +47,8 @@ typedef enum {
   /* A kernel found an index or a value in the data that is not allowed; the context stays usable. The kernels that
    * fusec makes do not look: an index is clamped or dropped, and a value that contradicts a declared shape (k of TopK,
    * the shape of Reshape or Expand, the depth of OneHot, the bounds of Range) is ignored in favour of the shape.
-   * Callers that cannot trust their data check it before a run. */
+   * Callers that cannot trust their data check it before a run. A size that depends on data is compared with its bound,
+   * by the runtime. */
   FUSERT_OUT_OF_RANGE = 9,
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,
@@ -175,6 +176,9 @@ typedef struct {
   /* Of a size that the model computes from other sizes: how, "i64(ceil(f32(n)/2))", and the ONNX node that asked for
    * it; else null. */
   const char *definition, *node;
+  /* Of a size that each run computes from its data: the most that it may be under the shapes set, "batch*80", where
+   * `max` is for any shapes; else null. */
+  const char *bound;
 } fusert_symbol_info;
 
 /* A name that the model has for sizes of its inputs, and which follows from the symbols. */
@@ -205,7 +209,8 @@ typedef struct {
   uint64_t weight_bytes, code_bytes;
   size_t programs; /* of the whole bundle */
   size_t inferred, size_rules;
-  size_t computed; /* sizes that programs make of the symbols: symbols behind the first `symbols` */
+  size_t
+      computed; /* symbols behind the first `symbols`: programs make them of these, or runs of their data */
 } fusert_model_info;
 
 /* One program of the bundle, loaded or not. */
@@ -301,13 +306,15 @@ typedef struct {
  * cannot take are refused with its name, the sizes, and the dimensions of inputs that they come from. */
 FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes,
                                            size_t count);
-/* The same by the symbols' values, in the order of the model's symbols. */
+/* The same by the symbols' values, in the order of the model's symbols; computed ones are not given. */
 FUSERT_API fusert_status fusert_set_symbols(fusert_context context, const int64_t *values,
                                             size_t count);
 
 /* Shape under the symbols set: *rank in: capacity of `dims`, out: the rank. */
 FUSERT_API fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims,
                                                 int32_t *rank);
+/* A size that depends on data is what the last run has computed; before a run under the shapes set, and behind one that
+ * failed, it is the largest that it may be. */
 FUSERT_API fusert_status fusert_get_output_shape(fusert_context context, size_t index,
                                                  int64_t *dims, int32_t *rank);
 
@@ -319,7 +326,8 @@ FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memo
 /* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. They begin with
  * pages, large ones with huge pages, unless they come from a caller's allocator. Each lasts, with what it holds, until
  * shapes are set that give its tensor another size. That of an input with a default value, whose size is fixed, holds
- * this until the caller writes something else. */
+ * this until the caller writes something else. That of an output whose size depends on data is there behind a run that
+ * was given no other, with the size that this run has computed, and lasts until the next run: ask behind each one. */
 FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
                                              size_t *bytes);
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
@@ -333,7 +341,9 @@ typedef struct {
    * fusert_input_buffer() has given it to the caller, who may have written to it; until then the default value. A
    * buffer given here counts for this run alone and comes before both. */
   void *data;
-  size_t bytes; /* exactly the tensor's size under the shapes set */
+  /* Exactly the tensor's size under the shapes set; of an output whose size depends on data the largest that it may be,
+   * or more: see fusert_get_output_shape(). */
+  size_t bytes;
 } fusert_buffer;
 
 /* Runs once. `inputs` and `outputs` have one entry each in the model's order; null (with count 0): the context's
@@ -341,7 +351,10 @@ typedef struct {
  * pinned or not, which is copied, or to memory of the model's device that begins at a multiple of 16 bytes (the driver
  * is asked whenever a pointer is another than in the run before); managed memory counts as the device's. Memory of
  * another device or of another context than the device's primary one is refused. With a caller's stream and device
- * memory only, the call returns when all is enqueued, otherwise when the outputs are written. */
+ * memory only, the call returns when all is enqueued, otherwise when the outputs are written. A model with sizes that
+ * depend on data is waited for wherever one becomes known, and memory for what has it is allocated where there is not
+ * enough from earlier runs; FUSERT_OUT_OF_RANGE where the data gives a size that is larger than the model allows: the
+ * context stays usable. */
 FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs,
                                     size_t input_count, const fusert_buffer *outputs,
                                     size_t output_count);

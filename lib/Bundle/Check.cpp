@@ -1,5 +1,6 @@
 #include "Bundle/Check.h"
 
+#include "Bundle/CheckSizes.h"
 #include "Bundle/CheckSymbols.h"
 #include "Bundle/Liveness.h"
 #include "Support/Diag.h"
@@ -66,6 +67,7 @@ public:
     for (int32_t t : program.outputs)
       if (!written[t])
         return bad(tensorPlace(t), "no step writes this output");
+    FUSEC_CHECK(checkSizesOfSteps(model, program, where));
     return liveness();
   }
 
@@ -234,6 +236,10 @@ private:
                  "'" + x.name + "' must hold one element of type " + std::string(name(type)));
     return success();
   }
+  Status readsScalar(int32_t t, DType type, const std::string &place) {
+    FUSEC_CHECK(scalar(t, type, place));
+    return reads(t, place);
+  }
   Status copies(const std::vector<Copy> &list, const std::string &place) {
     for (const Copy &c : list) {
       FUSEC_CHECK(reads(c.from, place));
@@ -286,14 +292,14 @@ private:
       switch (s.kind) {
       case StepKind::Launch: FUSEC_CHECK(launch(s, place)); break;
       case StepKind::If:
-        FUSEC_CHECK(scalar(s.condition, DType::Bool, place));
-        FUSEC_CHECK(reads(s.condition, place));
+        FUSEC_CHECK(readsScalar(s.condition, DType::Bool, place));
         FUSEC_CHECK(steps(s.thenSteps, depth + 1));
         FUSEC_CHECK(copies(s.thenCopies, place));
         FUSEC_CHECK(steps(s.elseSteps, depth + 1));
         FUSEC_CHECK(copies(s.elseCopies, place));
         break;
       case StepKind::Loop: FUSEC_CHECK(loop(s, place, depth)); break;
+      case StepKind::Size: FUSEC_CHECK(readsScalar(s.tripCount, DType::I64, place)); break;
       default: return bad(place, "unknown kind of step");
       }
     }
@@ -302,23 +308,17 @@ private:
 
   Status loop(const Step &s, const std::string &place, int depth) {
     FUSEC_CHECK(copies(s.before, place));
-    if (s.condition != -1) {
-      FUSEC_CHECK(scalar(s.condition, DType::Bool, place));
-      FUSEC_CHECK(reads(s.condition, place));
-    }
-    if (s.tripCount != -1) {
-      FUSEC_CHECK(scalar(s.tripCount, DType::I64, place));
-      FUSEC_CHECK(reads(s.tripCount, place));
-    }
+    if (s.condition != -1)
+      FUSEC_CHECK(readsScalar(s.condition, DType::Bool, place));
+    if (s.tripCount != -1)
+      FUSEC_CHECK(readsScalar(s.tripCount, DType::I64, place));
     if (s.iteration != -1) {
       FUSEC_CHECK(scalar(s.iteration, DType::I64, place));
       FUSEC_CHECK(writes(s.iteration, place));
     }
     FUSEC_CHECK(steps(s.thenSteps, depth + 1));
-    if (s.nextCondition != -1) {
-      FUSEC_CHECK(scalar(s.nextCondition, DType::Bool, place));
-      FUSEC_CHECK(reads(s.nextCondition, place));
-    }
+    if (s.nextCondition != -1)
+      FUSEC_CHECK(readsScalar(s.nextCondition, DType::Bool, place));
     if (s.tripCount == -1 && s.nextCondition == -1)
       return bad(place, "the loop has neither a trip count nor a condition");
     FUSEC_CHECK(copies(s.thenCopies, place));
@@ -340,7 +340,7 @@ private:
 
 Status values(const Model &model, const std::vector<Value> &list, const char *side) {
   std::set<std::string> names;
-  const size_t given = numGiven(model.symbols); // what inputs may speak of
+  const size_t known = &list == &model.inputs ? numGiven(model) : model.symbols.size();
   if (list.size() > kMaxValues)
     return bad(side, "too many");
   for (const Value &v : list) {
@@ -350,7 +350,7 @@ Status values(const Model &model, const std::vector<Value> &list, const char *si
     if (static_cast<int>(v.type) >= kNumDTypes || v.shape.size() > FUSEC_MAX_RANK)
       return bad(place, "unknown element type or rank over 64");
     for (const DimCode &d : v.shape)
-      if (!d.valid(&list == &model.inputs ? given : model.symbols.size()))
+      if (!d.valid(known))
         return bad(place, "a dimension is malformed");
     if (v.weight == -1)
       continue;
@@ -368,6 +368,7 @@ bool isCpuTarget(std::string_view target) { return target.substr(0, 7) == "x86-6
 
 Status check(const Model &model) {
   std::set<std::string> names;
+  FUSEC_CHECK(checkDataSizes(model));
   FUSEC_CHECK(checkSymbols(model, names));
   FUSEC_CHECK(checkSizeRules(model, names));
   FUSEC_CHECK(values(model, model.inputs, "input"));

@@ -9,7 +9,10 @@ bool usableName(const std::string &name) {
 }
 
 Status checkSymbols(const Model &model, std::set<std::string> &names) {
-  const size_t given = numGiven(model.symbols);
+  const size_t given = numGiven(model);
+  std::set<SymbolId> ofRuns;
+  for (const DataSize &d : model.dataSizes)
+    ofRuns.insert(d.symbol);
   for (size_t i = 0; i < model.symbols.size(); ++i) {
     const Symbol &s = model.symbols[i];
     auto bad = [&](std::string text) -> Status {
@@ -19,10 +22,13 @@ Status checkSymbols(const Model &model, std::set<std::string> &names) {
       return bad("the name is empty, longer than 64 KiB, holds a zero byte or stands twice");
     if ((s.min < 0 && !s.definition) || s.min > s.opt || s.opt > s.max || s.divisor < 1)
       return bad("needs 0 <= min <= opt <= max and a divisor >= 1");
-    if (i < given)
+    if (i < given || ofRuns.count(static_cast<SymbolId>(i)))
       continue;
     if (!s.definition || !s.definition->valid(i))
-      return bad("behind a symbol with a definition each needs a well-formed one");
+      return bad("behind a computed symbol each needs a well-formed definition");
+    for (const DimProgram::Instr &instr : s.definition->code)
+      if (instr.op == DimProgram::Op::Symbol && ofRuns.count(static_cast<SymbolId>(instr.value)))
+        return bad("its definition uses a size that depends on data");
     if (s.definition->node.find('\0') != std::string::npos)
       return bad("the name of its node holds a zero byte");
   }

@@ -45,6 +45,11 @@ private:
       ++now;
       return;
     }
+    if (s.kind == StepKind::Size) {
+      touch(s.tripCount);
+      ++now;
+      return;
+    }
     if (s.kind == StepKind::If) {
       touch(s.condition);
       ++now;

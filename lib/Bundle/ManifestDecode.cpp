@@ -96,6 +96,7 @@ Step step(const fb::Step *s) {
   out.thenCopies = copies(s->then_copies());
   out.elseCopies = copies(s->else_copies());
   out.after = copies(s->after());
+  out.symbol = s->symbol();
   return out;
 }
 
@@ -173,6 +174,9 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
   out.model.outputs = values(m->outputs());
   each(m->weights(), [&](const fb::Weight *w) {
     out.weights.push_back({w->offset(), w->size(), static_cast<DType>(w->type())});
+  });
+  each(m->data_sizes(), [&](const fb::DataSize *d) {
+    out.model.dataSizes.push_back({d->symbol(), expr(d->bound())});
   });
   each(m->programs(),
        [&](const fb::Program *p) { out.model.programs.push_back(program(p, out.imageSections)); });

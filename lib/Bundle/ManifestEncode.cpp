@@ -29,9 +29,14 @@ public:
     auto definitionList = definitions(m.symbols);
     auto inferredList = m.inferred.empty() ? 0 : inferred(m.inferred);
     auto ruleList = m.rules.empty() ? 0 : rules(m.rules);
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DataSize>>> dataSizes;
+    if (!m.dataSizes.empty())
+      dataSizes = list<fb::DataSize>(m.dataSizes, [&](const DataSize &d) {
+        return fb::CreateDataSize(fb, d.symbol, expr(d.bound));
+      });
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,
-                              inferredList, ruleList, definitionList);
+                              inferredList, ruleList, definitionList, dataSizes);
   }
 
 private:
@@ -162,7 +167,7 @@ private:
       auto elseCopies = copies(s.elseCopies), after = copies(s.after);
       return fb::CreateStep(fb, static_cast<fb::StepKind>(s.kind), name, variants, s.condition,
                             s.tripCount, s.iteration, s.nextCondition, thenSteps, elseSteps, before,
-                            thenCopies, elseCopies, after);
+                            thenCopies, elseCopies, after, s.symbol);
     });
   }
 

@@ -94,7 +94,7 @@ struct Copy {
   int32_t from = 0, to = 0; // equal type and byte size
 };
 
-enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2 };
+enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2, Size = 3 };
 
 /// What the executor walks.
 /// Launch: the first variant whose guards hold; the last one has none.
@@ -102,11 +102,14 @@ enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2 };
 /// Loop: copies `before`; while the trip bound (`tripCount`, i64 scalar, -1: none) and the condition
 ///       (`condition`, then `nextCondition` after each round; -1: true) allow: writes the round's number to
 ///       `iteration`, runs thenSteps, thenCopies; copies `after`.
+/// Size: gives `symbol`, one of Model::dataSizes, the value of `tripCount`; the run ends where it is no allowed one.
+///       Tensors whose shapes use the symbol have no memory before this step.
 struct Step {
   StepKind kind = StepKind::Launch;
   std::string name;
   std::vector<Variant> variants;
   int32_t condition = -1, tripCount = -1, iteration = -1, nextCondition = -1;
+  SymbolId symbol = -1;
   std::vector<Step> thenSteps, elseSteps;
   std::vector<Copy> before, thenCopies, elseCopies, after;
 };
@@ -145,6 +148,12 @@ struct Weight {
   int64_t sizeBytes = 0;
 };
 
+/// A symbol whose value depends on data: at most `bound`, over symbols in front of it.
+struct DataSize {
+  SymbolId symbol = 0;
+  DimCode bound;
+};
+
 struct Model {
   std::string name;
   std::string producer; // "fusec 0.1.0"
@@ -154,7 +163,11 @@ struct Model {
   std::vector<Value> inputs, outputs;
   std::vector<Weight> weights;
   std::vector<Program> programs;
+  std::vector<DataSize> dataSizes; // ascending by symbol
 };
+
+/// How many of the symbols a caller may set: they come first. The others are computed.
+size_t numGiven(const Model &model);
 
 /// Number of elements under an assignment of the symbols; nullopt on overflow, a negative dimension or more than
 /// 2^62 bytes.

@@ -181,7 +181,7 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
   const bool defaults =
       std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
   const bool hasRules = !model.inferred.empty() || !model.rules.empty();
-  const bool computes = numGiven(model.symbols) < model.symbols.size();
+  const bool computes = numGiven(model) < model.symbols.size();
   h.min_runtime = hasRules || computes ? 3 : defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;

@@ -158,9 +158,7 @@ fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shap
 
 fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count) {
   return withContext(context, [&](Context &c) {
-    if (const size_t wanted = numGiven(c.model->content.symbols); count != wanted)
-      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(wanted) +
-                                               " symbols, given are " + std::to_string(count));
+    FUSERT_TRY(checkSymbolCount(*c.model, count));
     return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count))
                                 : nullArgument("values");
   });

@@ -52,4 +52,11 @@ inline fusert_status noSuch(const char *what, size_t index) {
               std::string("there is no ") + what + " number " + std::to_string(index));
 }
 
+inline fusert_status checkSymbolCount(const Model &model, size_t count) {
+  if (const size_t wanted = bundle::numGiven(model.content); count != wanted)
+    return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(wanted) +
+                                             " symbols, given are " + std::to_string(count));
+  return FUSERT_OK;
+}
+
 } // namespace fusec::rt

@@ -1,5 +1,6 @@
 // The part of the C API that tells what a bundle holds.
 #include "Runtime/ApiHandles.h"
+#include "Runtime/DimBounds.h"
 #include "Runtime/ExecPlan.h"
 #include "Runtime/SizeTests.h"
 #include "Runtime/Structs.h"
@@ -47,7 +48,7 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
     info.target = m->program ? m->program->target.c_str() : "";
     info.inputs = m->content.inputs.size();
     info.outputs = m->content.outputs.size();
-    info.symbols = numGiven(m->content.symbols);
+    info.symbols = bundle::numGiven(m->content);
     info.computed = m->content.symbols.size() - info.symbols;
     info.programs = m->content.programs.size();
     info.inferred = m->content.inferred.size();
@@ -84,10 +85,11 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
     if (index >= m->content.symbols.size())
       return noSuch("symbol", index);
     const Symbol &s = m->content.symbols[index];
-    const std::string &text = m->definitionTexts[index];
+    const std::string &text = m->definitionTexts[index], &bound = m->boundTexts[index];
     return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor,
                                         s.definition ? text.c_str() : nullptr,
-                                        s.definition ? s.definition->node.c_str() : nullptr},
+                                        s.definition ? s.definition->node.c_str() : nullptr,
+                                        bound.empty() ? nullptr : bound.c_str()},
                      out);
   });
 }
@@ -172,18 +174,18 @@ fusert_status fusert_get_memory_info(fusert_model model, size_t program, const i
       return noSuch("program", program);
     if (!symbols && count > 0)
       return nullArgument("symbols");
-    if (const size_t wanted = numGiven(m->content.symbols); count != wanted)
-      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(wanted) +
-                                               " symbols, given are " + std::to_string(count));
+    FUSERT_TRY(checkSymbolCount(*m, count));
     std::vector<int64_t> values(symbols, symbols + count);
     const Admission admission = admit(m->content, values);
     if (!admission.problem.empty())
       return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
     const bundle::Program &p = m->content.programs[program];
     ExecPlan plan;
-    FUSERT_TRY(plan.build(p, values, admission.runs));
+    FUSERT_TRY(plan.build(*m, p, values, admission.runs));
     fusert_memory_info info{};
-    info.workspace_bytes = plan.workspaceBytes;
+    size_t sizedBytes = 0;
+    FUSERT_TRY(plan.mostSizedBytes(sizedBytes));
+    info.workspace_bytes = plan.workspaceBytes + sizedBytes;
     for (int32_t t : p.inputs)
       info.input_bytes += plan.tensorBytes[static_cast<size_t>(t)];
     for (int32_t t : p.outputs)

@@ -13,7 +13,10 @@
 
 namespace fusec::rt {
 
-Context::~Context() { releaseDeviceMemory(); }
+Context::~Context() {
+  if (queue)
+    queue->finish(); // before the memory that it may use goes
+}
 
 fusert_status Context::init(const fusert_context_options &options) {
   memory = options.memory ? *options.memory : defaultAllocator();
@@ -37,7 +40,7 @@ fusert_status Context::init(const fusert_context_options &options) {
   for (int32_t t : p.outputs)
     outputs.push_back(
         {t, p.tensors[t].kind == bundle::TensorKind::Output && seen.insert(t).second, {}});
-  if (numGiven(model->content.symbols) == 0)
+  if (bundle::numGiven(model->content) == 0)
     return setSymbols({});
   return FUSERT_OK;
 }
@@ -71,7 +74,7 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
   }
   std::string problem;
   std::optional<std::vector<int64_t>> solved =
-      solveSymbols(exprs, dims, places, model->content.symbols, problem);
+      solveSymbols(exprs, dims, places, model->content, problem);
   if (!solved) {
     // The node that needs them to fit says more than that they do not.
     const std::string rule =
@@ -89,20 +92,23 @@ fusert_status Context::setSymbols(std::vector<int64_t> values) {
   if (!admission.problem.empty())
     return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
   auto fresh = std::make_unique<ExecPlan>();
-  FUSERT_TRY(fresh->build(*model->program, values, admission.runs));
+  FUSERT_TRY(fresh->build(*model, *model->program, values, admission.runs));
   plan = std::move(fresh);
   symbols = std::move(values);
+  sizesAreKnown = false;
   callerWorkspace = nullptr;
   bound = false;
   for (std::vector<Slot> *side : {&inputs, &outputs})
     for (Slot &s : *side) {
       s.data = nullptr;
+      if (plan->isSized(s.tensor)) {
+        s.mostBytes = plan->mostBytes(s.tensor);
+        continue; // its memory only grows
+      }
       // With an equal size it keeps what the caller has written, such as another value than the default.
       if (s.own.size() != plan->tensorBytes[s.tensor])
         s.own.reset();
-      if (s.device)
-        model->device->release(s.device);
-      s.device = nullptr;
+      s.device.release();
     }
   return FUSERT_OK;
 }
@@ -116,70 +122,7 @@ fusert_status Context::shapeOf(const bundle::Value &value, int64_t *dims, int32_
   }
   *rank = n;
   for (int32_t d = 0; d < n; ++d)
-    dims[d] = value.shape[d].evaluate(symbols).value_or(0);
-  return FUSERT_OK;
-}
-
-fusert_status Context::workspaceBytes(size_t *bytes) const {
-  FUSERT_TRY(ready());
-  *bytes = plan->workspaceBytes;
-  return FUSERT_OK;
-}
-
-fusert_status Context::setWorkspace(void *p, size_t bytes) {
-  FUSERT_TRY(ready());
-  if (bytes < plan->workspaceBytes || reinterpret_cast<uintptr_t>(p) % kAlign != 0)
-    return fail(FUSERT_INVALID_ARGUMENT, "the workspace must have " +
-                                             std::to_string(plan->workspaceBytes) +
-                                             " bytes and be aligned to " + std::to_string(kAlign));
-  bool ofDevice = false;
-  FUSERT_TRY(model->device->findMemory(p, "the workspace", ofDevice));
-  if (!ofDevice)
-    return fail(FUSERT_INVALID_ARGUMENT, "the workspace is not memory of the device");
-  callerWorkspace = p;
-  bound = false;
-  return FUSERT_OK;
-}
-
-fusert_status Context::ensureWorkspace() {
-  if (bound)
-    return FUSERT_OK;
-  void *base = callerWorkspace;
-  if (!base && plan->workspaceBytes > 0) {
-    if (model->device->hostMemory()) {
-      if (ownWorkspace.size() < plan->workspaceBytes)
-        FUSERT_TRY(ownWorkspace.allocate(memory, plan->workspaceBytes));
-      base = ownWorkspace.data();
-    } else {
-      if (deviceWorkspaceBytes < plan->workspaceBytes) {
-        if (deviceWorkspace)
-          model->device->release(deviceWorkspace);
-        deviceWorkspace = nullptr;
-        deviceWorkspaceBytes = 0;
-        FUSERT_TRY(model->device->allocate(plan->workspaceBytes, &deviceWorkspace));
-        deviceWorkspaceBytes = plan->workspaceBytes;
-      }
-      base = deviceWorkspace;
-    }
-  }
-  plan->bindWorkspace(*model, base);
-  bound = true;
-  return FUSERT_OK;
-}
-
-fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *bytes) {
-  FUSERT_TRY(ready());
-  std::vector<Slot> &side = input ? inputs : outputs;
-  if (index >= side.size())
-    return fail(FUSERT_INVALID_ARGUMENT, "no such " + std::string(input ? "input" : "output"));
-  Slot &s = side[index];
-  *bytes = plan->tensorBytes[s.tensor];
-  if (!s.own.data()) {
-    FUSERT_TRY(s.own.allocate(memory, *bytes));
-    if (const int32_t weight = input ? model->content.inputs[index].weight : -1; weight >= 0)
-      std::memcpy(s.own.data(), model->content.weights[weight].bytes, *bytes);
-  }
-  *data = s.own.data();
+    dims[d] = value.shape[d].evaluate(sizesAreKnown ? plan->symbols() : symbols).value_or(0);
   return FUSERT_OK;
 }
 
@@ -196,9 +139,15 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
   for (size_t i = 0; i < slots.size(); ++i) {
     Slot &s = slots[i];
     void *p = buffers ? buffers[i].data : nullptr;
-    const size_t bytes = plan->tensorBytes[s.tensor];
+    const bool isSized = plan->isSized(s.tensor);
+    const size_t bytes = isSized ? 0 : plan->tensorBytes[s.tensor];
     if (p) {
-      if (buffers[i].bytes != bytes) [[unlikely]]
+      if (isSized && buffers[i].bytes < static_cast<uint64_t>(s.mostBytes)) [[unlikely]]
+        return fail(FUSERT_INVALID_ARGUMENT, "output '" + model->program->tensors[s.tensor].name +
+                                                 "' has up to " + std::to_string(s.mostBytes) +
+                                                 " bytes, as the data decides, given are " +
+                                                 std::to_string(buffers[i].bytes));
+      if (!isSized && buffers[i].bytes != bytes) [[unlikely]]
         return fail(FUSERT_INVALID_ARGUMENT, std::string(input ? "input '" : "output '") +
                                                  model->program->tensors[s.tensor].name + "' has " +
                                                  std::to_string(bytes) + " bytes, given are " +
@@ -225,9 +174,14 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
 }
 
 fusert_status Context::checkOverlap() const {
+  auto bytesOf = [&](const Slot &slot) {
+    if (!plan->isSized(slot.tensor))
+      return plan->tensorBytes[slot.tensor];
+    return slot.data ? static_cast<size_t>(slot.mostBytes) : 0;
+  };
   auto overlap = [&](const Slot &a, const Slot &b) {
     const auto x = reinterpret_cast<uintptr_t>(a.data), y = reinterpret_cast<uintptr_t>(b.data);
-    return x < y + plan->tensorBytes[b.tensor] && y < x + plan->tensorBytes[a.tensor];
+    return x < y + bytesOf(b) && y < x + bytesOf(a);
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
     bool bad = false;
@@ -257,11 +211,14 @@ fusert_status Context::stage(Slot &s, bool input) {
                   what + " lies in device memory and must begin at a multiple of " +
                       std::to_string(FUSEC_GPU_BUFFER_ALIGN) + " bytes");
   }
+  if (plan->isSized(s.tensor)) {
+    s.staged = !model->device->hostMemory() && !ofDevice;
+    return FUSERT_OK; // the run gives it its address
+  }
   if (s.data && !ofDevice) {
     s.staged = true;
-    if (!s.device)
-      FUSERT_TRY(model->device->allocate(plan->tensorBytes[s.tensor], &s.device));
-    address = s.device;
+    FUSERT_TRY(s.device.grow(*model->device, memory, plan->tensorBytes[s.tensor]));
+    address = s.device.data();
   }
   if (s.primary)
     plan->setAddress(s.tensor, address);
@@ -272,24 +229,30 @@ fusert_status Context::execute() {
   const bool host = model->device->hostMemory();
   model->device->poison(plan->workspace, plan->workspaceBytes);
   for (const Slot &s : outputs)
-    if (s.primary)
+    if (s.primary && !plan->isSized(s.tensor))
       model->device->poison(s.data, plan->tensorBytes[s.tensor]);
   if (!host)
     for (Slot &s : inputs)
       if (s.staged)
-        FUSERT_TRY(queue->copy(s.device, s.data, plan->tensorBytes[s.tensor], Direction::ToDevice));
-  FUSERT_TRY(Executor(*plan, *queue, host).run());
-  for (Slot &s : outputs) {
-    const size_t bytes = plan->tensorBytes[s.tensor];
-    if (bytes == 0)
-      continue;
-    if (!s.primary)
-      FUSERT_TRY(queue->copy(s.data, plan->addresses[s.tensor], bytes,
-                             host || !s.staged ? Direction::OnDevice : Direction::ToHost));
-    else if (s.staged)
-      FUSERT_TRY(queue->copy(s.data, s.device, bytes, Direction::ToHost));
-  }
+        FUSERT_TRY(
+            queue->copy(s.device.data(), s.data, plan->tensorBytes[s.tensor], Direction::ToDevice));
+  FUSERT_TRY(Executor(*plan, *queue, host, this).run());
+  for (Slot &s : outputs)
+    FUSERT_TRY(giveOutput(s));
   return FUSERT_OK;
+}
+
+/// What kernels have written elsewhere goes where the caller expects it.
+fusert_status Context::giveOutput(Slot &s) {
+  const size_t bytes = plan->tensorBytes[s.tensor];
+  if (bytes == 0 || (s.primary && !s.staged))
+    return FUSERT_OK;
+  if (!s.data && s.own.size() < bytes)
+    FUSERT_TRY(s.own.allocate(memory, bytes));
+  const bool toHost = !model->device->hostMemory() && s.staged;
+  return queue->copy(s.data ? s.data : s.own.data(),
+                     s.primary ? s.device.data() : plan->addresses[s.tensor], bytes,
+                     toHost ? Direction::ToHost : Direction::OnDevice);
 }
 
 bool Context::anyStaged() const {
@@ -345,6 +308,7 @@ private:
 fusert_status Context::run(const fusert_buffer *in, size_t inputCount, const fusert_buffer *out,
                            size_t outputCount) {
   FUSERT_TRY(ready());
+  sizesAreKnown = false;
   FUSERT_TRY(queue->begin());
   Running running(*queue);
   bool changed = !bound;
@@ -373,6 +337,7 @@ fusert_status Context::run(const fusert_buffer *in, size_t inputCount, const fus
   if (status == FUSERT_OK)
     status = execute();
   const fusert_status ended = running.end();
+  sizesAreKnown = status == FUSERT_OK && ended == FUSERT_OK;
   return status == FUSERT_OK ? ended : status;
 }
 
@@ -382,17 +347,6 @@ fusert_status Context::counters(const char **json) {
   countersText = queue->countersJson();
   *json = countersText.c_str();
   return FUSERT_OK;
-}
-
-void Context::releaseDeviceMemory() {
-  if (queue)
-    queue->finish();
-  for (std::vector<Slot> *side : {&inputs, &outputs})
-    for (Slot &s : *side)
-      if (s.device)
-        model->device->release(s.device);
-  if (deviceWorkspace)
-    model->device->release(deviceWorkspace);
 }
 
 } // namespace fusec::rt

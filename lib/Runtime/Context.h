@@ -7,10 +7,10 @@
 namespace fusec::rt {
 
 /// What a fusert_context handle stands for. One call at a time: the API takes `busy` around each.
-class Context {
+class Context : private SizedMemory {
 public:
   Context(std::shared_ptr<Model> model) : model(std::move(model)) {}
-  ~Context();
+  ~Context() override;
 
   fusert_status init(const fusert_context_options &options);
   fusert_status setShapes(const fusert_shape *shapes, size_t count);
@@ -33,9 +33,11 @@ private:
     int32_t tensor;
     bool primary; // the kernels use this buffer themselves; else it is copied to at the end
     HostBlock own;
-    void *device = nullptr; // GPU: stands in for a buffer in host memory
-    void *data = nullptr;   // as given for the current run
-    bool staged = false;    // GPU: `data` is host memory
+    KernelMemory device{}; // GPU: stands in for a buffer in host memory
+    /// As given for the current run; null: no elements, or the size is computed by the run and `own` grows with it.
+    void *data = nullptr;
+    bool staged = false;   // GPU: `data`, or `own` in its place, is host memory
+    int64_t mostBytes = 0; // where the run computes the size
   };
 
   fusert_status ready() const;
@@ -47,17 +49,19 @@ private:
   bool anyStaged() const;
   bool anyOfCallersDevice() const;
   fusert_status execute();
-  void releaseDeviceMemory();
+  fusert_status giveOutput(Slot &slot);
+  fusert_status arena(size_t size, size_t bytes, void **memory) override;
+  fusert_status output(int32_t tensor, size_t bytes, void **memory) override;
 
   fusert_allocator memory{};
   bool counting = false;
   bool callerStream = false;
   std::unique_ptr<Queue> queue;
-  std::vector<int64_t> symbols;
+  std::vector<int64_t> symbols;   // bounds where runs compute them
+  bool sizesAreKnown = false;     // the last run has computed them
   std::unique_ptr<ExecPlan> plan; // null: shapes are not set
-  HostBlock ownWorkspace;
-  void *deviceWorkspace = nullptr;
-  size_t deviceWorkspaceBytes = 0;
+  KernelMemory ownWorkspace;
+  std::vector<KernelMemory> arenas; // one for each size that runs compute
   void *callerWorkspace = nullptr;
   bool bound = false; // the plan knows its workspace
   std::vector<Slot> inputs, outputs;

@@ -1,5 +1,6 @@
 #pragma once
 #include "Bundle/Model.h"
+#include "Runtime/Memory.h"
 #include "Runtime/ParallelTrial.h"
 #include "fusec/bundle_format.h"
 #include "fusec/runtime.h"
@@ -91,6 +92,27 @@ public:
   /// Called at the start of a run for memory that its kernels have to write before they read it.
   virtual void poison(void *, size_t) const {}
   virtual fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) = 0;
+};
+
+/// Memory that kernels use, of the host or of the device; it only grows.
+class KernelMemory {
+public:
+  KernelMemory() = default;
+  KernelMemory(KernelMemory &&o) noexcept
+      : ofHost(std::move(o.ofHost)), device(std::exchange(o.device, nullptr)),
+        ofDevice(std::exchange(o.ofDevice, nullptr)), deviceBytes(std::exchange(o.deviceBytes, 0)) {
+  }
+  ~KernelMemory() { release(); }
+  /// Makes it at least so large; what it held may be gone.
+  fusert_status grow(Device &of, const fusert_allocator &allocator, size_t bytes);
+  void release();
+  void *data() const { return ofDevice ? ofDevice : ofHost.data(); }
+
+private:
+  HostBlock ofHost;
+  Device *device = nullptr; // whose `ofDevice` is
+  void *ofDevice = nullptr;
+  size_t deviceBytes = 0;
 };
 
 /// The device table: one row a kind of target.

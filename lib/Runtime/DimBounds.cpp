@@ -101,9 +101,9 @@ DimBounds boundsOf(const DimCode &dim, const std::vector<Symbol> &symbols) {
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
                                                  const std::vector<std::string> &places,
-                                                 const std::vector<Symbol> &symbols,
-                                                 std::string &problem) {
-  const size_t given = numGiven(symbols);
+                                                 const bundle::Model &model, std::string &problem) {
+  const std::vector<Symbol> &symbols = model.symbols;
+  const size_t given = bundle::numGiven(model);
   std::vector<int64_t> values(given, 0);
   std::vector<bool> known(given, false);
   for (size_t i = 0; i < exprs.size(); ++i) // the plain ones first: they need no assumption
@@ -146,21 +146,30 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
   return values;
 }
 
+std::string computeSymbols(std::vector<int64_t> &values, const bundle::Model &model) {
+  if (values.size() == model.symbols.size())
+    return {};
+  FpEnvironment environment;
+  while (const std::optional<SymbolId> open = computeDefined(model.symbols, values)) {
+    const Symbol &symbol = model.symbols[static_cast<size_t>(*open)];
+    const auto size = std::find_if(model.dataSizes.begin(), model.dataSizes.end(),
+                                   [&](const bundle::DataSize &d) { return d.symbol == *open; });
+    if (size == model.dataSizes.end())
+      return sizeText(symbol, model.symbols) + " cannot be computed for these shapes";
+    const std::optional<int64_t> bound = size->bound.evaluate(values);
+    if (!bound || *bound < 0)
+      return "under these shapes size '" + symbol.name + "', which depends on data, has no bound";
+    const int64_t most = std::min(*bound, symbol.max);
+    values.push_back(most - most % symbol.divisor);
+  }
+  return {};
+}
+
 std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols) {
   for (size_t s = 0; s < symbols.size(); ++s)
     if (values[s] == 0)
       values[s] = symbols[s].min;
   return values;
-}
-
-std::string computeSymbols(std::vector<int64_t> &values, const std::vector<Symbol> &symbols) {
-  if (values.size() == symbols.size())
-    return {};
-  FpEnvironment environment;
-  const std::optional<SymbolId> open = computeDefined(symbols, values);
-  return open ? sizeText(symbols[static_cast<size_t>(*open)], symbols) +
-                    " cannot be computed for these shapes"
-              : "";
 }
 
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,

@@ -1,5 +1,5 @@
 #pragma once
-#include "Bundle/DimCode.h"
+#include "Bundle/Model.h"
 
 #include <functional>
 #include <optional>
@@ -17,14 +17,14 @@ DimBounds boundsOf(const bundle::DimCode &dim, const std::vector<Symbol> &symbol
 /// Values of the symbols from the dimensions of all inputs: `dims[i]` is the value of `exprs[i]` at
 /// `places[i]`, words for messages. A dimension that
 /// depends on one unknown symbol and does not fall with it is solved for the symbol. nullopt: contradiction, or a
-/// symbol that no input determines; `problem` says which.
+/// symbol that no input determines; `problem` says which. Those that are computed have no value yet.
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle::DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
                                                  const std::vector<std::string> &places,
-                                                 const std::vector<Symbol> &symbols,
-                                                 std::string &problem);
-/// Adds what the definitions of the symbols behind `values` give. What is wrong is returned, or empty.
-std::string computeSymbols(std::vector<int64_t> &values, const std::vector<Symbol> &symbols);
+                                                 const bundle::Model &model, std::string &problem);
+/// Adds the values of symbols that are computed; of one that depends on data, the largest that it may have. What is
+/// wrong is returned, or empty.
+std::string computeSymbols(std::vector<int64_t> &values, const bundle::Model &model);
 /// Empty when every value obeys its symbol's range and divisor. `placeOf`: what to say behind the value of a symbol.
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
                          const std::function<std::string(size_t)> &placeOf);

@@ -24,14 +24,17 @@ fusert_status Executor::readBool(int32_t tensor, bool &value) {
 
 fusert_status Executor::copies(const std::vector<ExecPlan::Copy> &list) {
   char *base = static_cast<char *>(plan.workspace);
+  for (const ExecPlan::Copy &c : list) {
+    const size_t bytes = plan.tensorBytes[c.from];
+    if (bytes != plan.tensorBytes[c.to])
+      return fail(FUSERT_INTERNAL, "a copy is between tensors of different sizes");
+    if (c.staging >= 0 && bytes > 0)
+      FUSERT_TRY(queue.copy(base + c.staging, plan.addresses[c.from], bytes, Direction::OnDevice));
+  }
   for (const ExecPlan::Copy &c : list)
-    if (c.staging >= 0 && c.bytes > 0)
-      FUSERT_TRY(
-          queue.copy(base + c.staging, plan.addresses[c.from], c.bytes, Direction::OnDevice));
-  for (const ExecPlan::Copy &c : list)
-    if (c.bytes > 0)
+    if (const size_t bytes = plan.tensorBytes[c.from]; bytes > 0)
       FUSERT_TRY(queue.copy(plan.addresses[c.to],
-                            c.staging >= 0 ? base + c.staging : plan.addresses[c.from], c.bytes,
+                            c.staging >= 0 ? base + c.staging : plan.addresses[c.from], bytes,
                             Direction::OnDevice));
   return FUSERT_OK;
 }
@@ -67,6 +70,10 @@ fusert_status Executor::run(std::vector<ExecPlan::Node> &nodes) {
       FUSERT_TRY(queue.launch(plan.launches[n.launch]));
     } else if (n.kind == bundle::StepKind::Loop) {
       FUSERT_TRY(runLoop(n));
+    } else if (n.kind == bundle::StepKind::Size) {
+      int64_t value = 0;
+      FUSERT_TRY(read(n.tripCount, value));
+      FUSERT_TRY(plan.setSize(static_cast<size_t>(n.size), value, *sized));
     } else {
       bool taken = false;
       FUSERT_TRY(readBool(n.condition, taken));

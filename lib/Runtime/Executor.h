@@ -3,11 +3,12 @@
 
 namespace fusec::rt {
 
-/// Walks the nodes of a plan. Branches and loops are decided on the host.
+/// Walks the nodes of a plan. Branches, loops and sizes of the data are decided on the host.
 class Executor {
 public:
-  Executor(ExecPlan &plan, Queue &queue, bool hostMemory)
-      : plan(plan), queue(queue), hostMemory(hostMemory) {}
+  /// `sized` for plans with sizes that runs compute.
+  Executor(ExecPlan &plan, Queue &queue, bool hostMemory, SizedMemory *sized = nullptr)
+      : plan(plan), queue(queue), hostMemory(hostMemory), sized(sized) {}
   fusert_status run() { return run(plan.nodes); }
 
 private:
@@ -21,6 +22,7 @@ private:
   ExecPlan &plan;
   Queue &queue;
   const bool hostMemory;
+  SizedMemory *const sized;
 };
 
 } // namespace fusec::rt

@@ -117,6 +117,9 @@ void Model::describe() {
       }
     }
   };
+  boundTexts.resize(content.symbols.size());
+  for (const bundle::DataSize &d : content.dataSizes)
+    boundTexts[static_cast<size_t>(d.symbol)] = d.bound.str(content.symbols);
   side(content.inputs, inputTexts);
   side(content.outputs, outputTexts);
   for (const bundle::Program &p : content.programs)

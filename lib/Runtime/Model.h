@@ -52,6 +52,7 @@ public:
   std::vector<std::vector<VariantText>> variants;    // of each program
   std::vector<std::string> inferredTexts, ruleTexts; // of values and of rules
   std::vector<std::string> definitionTexts;          // by symbol
+  std::vector<std::string> boundTexts; // by symbol; empty for one that does not depend on data
 
 private:
   fusert_status choose(const char *target);

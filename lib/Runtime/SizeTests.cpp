@@ -106,7 +106,7 @@ static bool isEmpty(const std::vector<bundle::Value> &list, const std::vector<in
 }
 
 Admission admit(const bundle::Model &model, std::vector<int64_t> &values) {
-  if (std::string problem = computeSymbols(values, model.symbols); !problem.empty())
+  if (std::string problem = computeSymbols(values, model); !problem.empty())
     return {std::move(problem)};
   auto check = [&](const std::vector<int64_t> &all) {
     return checkSymbols(all, model.symbols, [&](size_t symbol) {

@@ -165,10 +165,13 @@ std::string symbolText(const Session::SymbolRange &x) {
   return x.divisor > 1 ? out + ", multiples of " + std::to_string(x.divisor) : out;
 }
 
-/// "size computed.0 = i64(ceil(f32(n)/2)), of node 'half'"
+/// "size computed.0 = i64(ceil(f32(n)/2)), of node 'half'", "size found: at most batch*80, as the data decides"
 std::string computedText(const Session::SymbolRange &x) {
-  return "size " + printable(x.name) + " = " + printable(x.definition) + ", of node '" +
-         printable(x.node) + "'";
+  const std::string size = "size " + printable(x.name);
+  if (x.bound.empty())
+    return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
+  return size + ": at most " + printable(x.bound) +
+         (isOpen(x) ? "" : " and " + std::to_string(x.max)) + ", as the data decides";
 }
 
 /// "memory at batch=2, seq=37: 123 bytes of intermediates, 4 of inputs, 5 of outputs"
@@ -210,6 +213,8 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
            ",\"tested\":" + (x.tested ? "true" : "false") + "}";
   };
   auto computed = [](const Session::SymbolRange &x) {
+    if (!x.bound.empty())
+      return "{\"name\":" + jsonString(x.name) + ",\"bound\":" + jsonString(x.bound) + "}";
     return "{\"name\":" + jsonString(x.name) + ",\"definition\":" + jsonString(x.definition) +
            ",\"node\":" + jsonString(x.node) + "}";
   };

@@ -177,9 +177,9 @@ void Session::readSizes() {
     fusert_symbol_info s{};
     s.struct_size = sizeof s;
     require(fusert_get_symbol_info(model, i, &s));
-    (s.definition ? computed : symbols)
+    (i < info.symbols ? symbols : computed)
         .push_back({s.name, s.min, s.opt, s.max, s.divisor, s.definition ? s.definition : "",
-                    s.node ? s.node : ""});
+                    s.node ? s.node : "", s.bound ? s.bound : ""});
   }
   for (size_t i = 0; i < info.inferred; ++i) {
     fusert_inferred_info s{};
@@ -225,6 +225,10 @@ std::map<std::string, int64_t> Session::givenSizes(const std::vector<std::string
     auto [name, value] = splitPair(text, "--dim", names);
     const auto size = std::find_if(names.begin(), names.end(),
                                    [&, &n = name](const Inferred &s) { return s.name == n; });
+    if (std::any_of(computed.begin(), computed.end(),
+                    [&, &n = name](const SymbolRange &s) { return s.name == n; }))
+      throw ToolError(Diag::BadRunInput, "--dim " + text,
+                      "the size '" + name + "' is what the run computes from its data");
     if (size == names.end())
       throw ToolError(Diag::BadRunInput, "--dim " + text,
                       "the model has no symbolic dimension '" + name + "'" + listed(symbols));

@@ -52,7 +52,8 @@ public:
   struct SymbolRange {
     std::string name;
     int64_t min, opt, max, divisor;
-    std::string definition, node; // of a computed one
+    std::string definition, node; // of one that a program makes of the symbols
+    std::string bound;            // of one that depends on data
   };
   struct Inferred {
     std::string name, value; // "80", "past + seq"
@@ -78,8 +79,8 @@ public:
   };
   fusert_model_info info{};
   std::vector<Value> inputs, outputs;
-  std::vector<SymbolRange> symbols, computed; // computed: sizes that programs make of the symbols
-  std::vector<Inferred> inferred;             // sizes of inputs that follow from these
+  std::vector<SymbolRange> symbols, computed;
+  std::vector<Inferred> inferred; // sizes of inputs that follow from these
   std::vector<SizeRule> sizeRules;
   std::vector<Program> programs; // all of the bundle
 

@@ -215,7 +215,7 @@ TEST_CASE("definitions of symbols") {
   };
   const DimProgram::Instr n{Op::Symbol, DType::I64, {-1, -1, -1}, 0},
       itself{Op::Symbol, DType::I64, {-1, -1, -1}, 1};
-  const char *malformed = "behind a symbol with a definition each needs a well-formed one";
+  const char *malformed = "behind a computed symbol each needs a well-formed definition";
   auto bad = [&](std::vector<DimProgram::Instr> code) {
     refusedAdd(malformed, [&](Model &m, Program &) { defined(m, code); });
   };
