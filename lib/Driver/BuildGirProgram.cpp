@@ -168,8 +168,13 @@ private:
       result.elseCopies = copies(control.elseYields, control.results);
       return result;
     }
-    result.kind = ExecStep::Kind::Loop;
     result.tripCount = control.tripCount;
+    if (step.kind == PlanStep::Kind::Size) {
+      result.kind = ExecStep::Kind::Size;
+      result.symbol = control.symbol;
+      return result;
+    }
+    result.kind = ExecStep::Kind::Loop;
     result.iteration = control.iteration;
     result.nextCondition = control.nextCondition;
     result.before = copies(control.carriedInit, control.carriedIn);

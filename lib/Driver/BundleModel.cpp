@@ -39,9 +39,9 @@ std::vector<bundle::Step> bundleSteps(const std::vector<ExecStep> &steps) {
   std::vector<bundle::Step> out;
   for (const ExecStep &step : steps) {
     bundle::Step s;
-    s.kind = step.kind == ExecStep::Kind::Launch ? bundle::StepKind::Launch
-             : step.kind == ExecStep::Kind::If   ? bundle::StepKind::If
-                                                 : bundle::StepKind::Loop;
+    constexpr bundle::StepKind kKinds[] = {bundle::StepKind::Launch, bundle::StepKind::If,
+                                           bundle::StepKind::Loop, bundle::StepKind::Size};
+    s.kind = kKinds[static_cast<size_t>(step.kind)];
     s.name = step.name;
     for (const LaunchVariant &variant : step.variants) {
       bundle::Variant v;
@@ -55,6 +55,7 @@ std::vector<bundle::Step> bundleSteps(const std::vector<ExecStep> &steps) {
     s.tripCount = step.tripCount;
     s.iteration = step.iteration;
     s.nextCondition = step.nextCondition;
+    s.symbol = step.symbol;
     s.thenSteps = bundleSteps(step.thenSteps);
     s.elseSteps = bundleSteps(step.elseSteps);
     s.before = copies(step.before);
@@ -158,6 +159,9 @@ BundleModel bundleModel(const CompileState &state) {
   model.producer = "fusec " FUSEC_VERSION;
   model.symbols = first.symbols;
   addSizeRules(state, model);
+  for (size_t s = 0; s < first.symbols.size(); ++s)
+    if (const auto &bound = first.symbols[s].bound)
+      model.dataSizes.push_back({static_cast<SymbolId>(s), bundle::DimCode(*bound)});
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
                          dimCodes(first.tensors[t].shape)};

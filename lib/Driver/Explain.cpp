@@ -60,9 +60,11 @@ public:
       const Symbol &symbol = program.symbols[s];
       if (symbol.definition) {
         out.computed.push_back(
-            {symbol.name, symbol.definition->str(program.symbols), symbol.definition->node});
+            {symbol.name, symbol.definition->str(program.symbols), symbol.definition->node, ""});
         continue;
       }
+      if (symbol.bound)
+        out.computed.push_back({symbol.name, "", "", symbol.bound->str(program.symbols)});
       out.sizes.emplace_back(symbol.name, typical[s]);
       if (std::any_of(tuned.begin(), tuned.end(),
                       [&](const auto &values) { return values[s] != typical[s]; }))

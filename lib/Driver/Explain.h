@@ -78,6 +78,7 @@ struct ExplainedTarget {
   /// Sizes that the host computes when shapes are set, since no expression over the symbols gives them.
   struct ComputedSize {
     std::string name, definition, node;
+    std::string bound; // of one that depends on data, which has no definition
   };
   std::vector<ComputedSize> computed;
   std::vector<ExplainedKernel> kernels; // in launch order

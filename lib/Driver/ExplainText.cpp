@@ -234,8 +234,11 @@ std::string apartText(const ExplainedTarget &target) {
 std::string computedText(const ExplainedTarget &target) {
   std::string out;
   for (const ExplainedTarget::ComputedSize &c : target.computed)
-    out += "size " + oneLine(c.name) + " = " + oneLine(c.definition) +
-           ", computed when shapes are set, for " + oneLine(c.node) + "\n";
+    out += "size " + oneLine(c.name) +
+           (c.bound.empty() ? " = " + oneLine(c.definition) +
+                                  ", computed when shapes are set, for " + oneLine(c.node)
+                            : ": at most " + oneLine(c.bound) + ", as the data decides") +
+           "\n";
   return out;
 }
 

@@ -29,6 +29,17 @@ std::vector<NodeId> bodyRoots(const Equation &e) {
   return roots;
 }
 
+void collectSymbols(const Equation &e, std::vector<SymbolId> &out) {
+  for (const Axis &a : e.axes)
+    a.extent.collectSymbols(out);
+  e.steps.collectSymbols(out);
+  for (const Scalar &s : e.body.nodes)
+    if (s.op == ScalarOp::Dim)
+      s.dim.collectSymbols(out);
+  for (const Equation &inner : e.scanBody)
+    collectSymbols(inner, out);
+}
+
 void compact(Equation &e) {
   // In the order of the text, so that an equation and its printed and parsed twin number their nodes alike.
   std::vector<NodeId *> roots;

@@ -119,16 +119,19 @@ struct Equation {
 std::vector<NodeId> bodyRoots(const Equation &equation);
 /// Renumbers the bodies in the order of their text (Body::compact), those of a scan's equations too.
 void compact(Equation &equation);
+/// Adds the symbols in extents, steps and bodies, those of a scan's equations too, without repetition.
+void collectSymbols(const Equation &equation, std::vector<SymbolId> &out);
 /// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier.
 void setRanges(Equation &equation, const std::vector<Symbol> &symbols,
                const DimExpr *steps = nullptr);
 
 struct Item;
 
-/// Control flow on the host: If runs one of two lists by the bool scalar `condition`; Loop repeats `body`.
+/// What the host decides: If runs one of two lists by the bool scalar `condition`; Loop repeats `body`; Size gives
+/// `symbol`, which depends on data, the value of the scalar `tripCount`.
 /// Before a branch or an iteration ends, `yields` are copied to `results` (If) or to the carried tensors.
 struct Control {
-  enum class Kind : uint8_t { If, Loop } kind = Kind::If;
+  enum class Kind : uint8_t { If, Loop, Size } kind = Kind::If;
   std::string name;
   std::vector<std::string> onnxNodes;
   /// A bool []: which list If runs, or whether Loop begins. -1: Loop does.
@@ -142,15 +145,19 @@ struct Control {
   /// The outputs of If, or what Loop carries at the end.
   std::vector<TensorId> results;
 
-  // Loop
-  /// An i64 []: iterations at most; -1: there is no bound.
+  /// An i64 []: iterations of Loop at most, -1: there is no bound; the value of Size.
   TensorId tripCount = -1;
+
+  // Loop
   /// An i64 [] that the body reads: the number of the iteration.
   TensorId iteration = -1;
   /// A bool [] that the body writes: whether another iteration follows; -1: it does.
   TensorId nextCondition = -1;
   /// What is carried, in the order of the results: the first values, what the body reads and what it writes.
   std::vector<TensorId> carriedInit, carriedIn, carriedOut;
+
+  /// What Size gives its value to.
+  SymbolId symbol = -1;
 };
 
 struct Item {

@@ -35,7 +35,9 @@ private:
       if (symbols.emplace(s, static_cast<SymbolId>(out.symbols.size())).second) {
         out.symbols.push_back(from.symbols[s]);
         out.symbols.back().name = "q" + std::to_string(out.symbols.size() - 1);
-        out.symbols.back().definition = nullptr; // over symbols that have other numbers here
+        // Over symbols that have other numbers here; the range says what an equation may rely on.
+        out.symbols.back().definition = nullptr;
+        out.symbols.back().bound.reset();
       }
     return d.substitute([&](SymbolId s) { return std::optional(DimExpr::symbol(symbols.at(s))); });
   }

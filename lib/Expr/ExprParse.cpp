@@ -82,7 +82,7 @@ private:
   Result<Item> item(int nesting) {
     if (nesting > kMaxNesting)
       return in.error("control flow is nested deeper than " + std::to_string(kMaxNesting));
-    if (in.peekIs("if") || in.peekIs("loop")) {
+    if (in.peekIs("if") || in.peekIs("loop") || in.peekIs("size")) {
       FUSEC_TRY(Control c, control(nesting));
       return Item{std::move(c)};
     }
@@ -288,6 +288,8 @@ private:
 
   Result<Control> control(int nesting) {
     Control c;
+    if (in.accept("size"))
+      return size(std::move(c));
     c.kind = in.accept("if") ? Control::Kind::If : Control::Kind::Loop;
     if (c.kind == Control::Kind::Loop) {
       FUSEC_CHECK(in.expect("loop"));
@@ -312,6 +314,21 @@ private:
     }
     FUSEC_TRY(yields, list());
     return success();
+  }
+
+  Result<Control> size(Control c) {
+    c.kind = Control::Kind::Size;
+    FUSEC_TRY(c.name, in.nameText());
+    FUSEC_TRY(c.tripCount, ref());
+    FUSEC_CHECK(in.expect("symbol"));
+    FUSEC_TRY(const std::string symbol, in.nameText());
+    for (size_t s = 0; s < program.symbols.size(); ++s)
+      if (program.symbols[s].name == symbol)
+        c.symbol = static_cast<SymbolId>(s);
+    if (c.symbol < 0)
+      return in.error("there is no symbol '" + symbol + "'");
+    FUSEC_TRY(c.onnxNodes, origin());
+    return c;
   }
 
   Result<Control> loop(Control c, int nesting) {

@@ -33,6 +33,7 @@
 //   <items>
 //   yield (%b)
 // end -> (%r)
+// size count %total symbol s @"NonZero_7"
 // loop repeat trip %m condition %c0 iteration %it next %c1
 //   carry %in = %init next %out final %r
 //   <items>
@@ -210,6 +211,11 @@ private:
       out += pad(indent) + "else\n";
       branch(c.elseItems, c.elseYields, indent + 2);
       out += pad(indent) + "end -> " + list(c.results) + "\n";
+      return;
+    }
+    if (c.kind == Control::Kind::Size) {
+      out += pad(indent) + "size " + nameToText(c.name) + " " + ref(c.tripCount) + " symbol " +
+             nameToText(program.symbols[c.symbol].name) + origin(c.onnxNodes) + "\n";
       return;
     }
     out += pad(indent) + "loop " + nameToText(c.name);

@@ -183,11 +183,20 @@ private:
       fail(where, "only reductions and opaque equations have reduction axes");
   }
 
+  void sizesAreKnown(const Equation &e, const std::string &where) {
+    std::vector<SymbolId> used;
+    collectSymbols(e, used);
+    for (SymbolId s : used)
+      if (const Symbol &symbol = program.symbols[s]; symbol.isDataDependent() && !sized.count(s))
+        fail(where, "uses the size '" + symbol.name + "' before it is known");
+  }
+
   void equation(const Equation &e) {
     std::string where = "equation " + nameToText(e.name);
     if (!names.insert(e.name).second)
       fail(where, "two equations have this name");
     axes(e, where);
+    sizesAreKnown(e, where);
     for (NodeId r : bodyRoots(e))
       if (r < 0 || r >= static_cast<NodeId>(e.body.nodes.size()))
         return fail(where, "a root that does not exist");
@@ -349,12 +358,29 @@ private:
     }
   }
 
+  void size(const Control &c, const std::string &where) {
+    reads(c.tripCount, where);
+    scalar(c.tripCount, DType::I64, where);
+    if (c.symbol < 0 || static_cast<size_t>(c.symbol) >= program.symbols.size() ||
+        !program.symbols[c.symbol].isDataDependent())
+      return fail(where, "gives a symbol a value that does not depend on data");
+    if (!given.insert(c.symbol).second)
+      fail(where, "the symbol has a value already");
+    sized.insert(c.symbol);
+  }
+
   void control(const Control &c) {
-    std::string where = (c.kind == Control::Kind::If ? "if " : "loop ") + nameToText(c.name);
+    std::string where = (c.kind == Control::Kind::If     ? "if "
+                         : c.kind == Control::Kind::Loop ? "loop "
+                                                         : "size ") +
+                        nameToText(c.name);
     if (!names.insert(c.name).second)
       fail(where, "two items have this name");
-    // What a branch or an iteration writes is not visible behind it.
+    if (c.kind == Control::Kind::Size)
+      return size(c, where);
+    // What a branch or an iteration writes is not visible behind it, nor are sizes.
     auto before = written;
+    const std::set<SymbolId> sizedBefore = sized;
     if (c.kind == Control::Kind::If) {
       reads(c.condition, where);
       if (c.condition >= 0)
@@ -368,6 +394,7 @@ private:
           sameType(yields[i], c.results[i], where);
         }
         written = before;
+        sized = sizedBefore;
       };
       branch(c.thenItems, c.thenYields);
       branch(c.elseItems, c.elseYields);
@@ -401,6 +428,7 @@ private:
         for (TensorId other : {c.carriedInit[i], c.carriedOut[i], c.results[i]})
           sameType(c.carriedIn[i], other, where);
       written = before;
+      sized = sizedBefore;
     }
     for (TensorId id : c.results)
       writes(id, where);
@@ -410,6 +438,7 @@ private:
   std::vector<bool> written;
   std::set<TensorId> ofSteps; // of scans in front: another value in each of their steps
   std::set<std::string> names;
+  std::set<SymbolId> sized, given; // symbols that depend on data and have a value here, or anywhere
   bool inScan = false;
   Diagnostics errors;
 };

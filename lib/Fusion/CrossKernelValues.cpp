@@ -89,7 +89,9 @@ private:
     else if (producer.control)
       value.reason = value.producer + " is a branch or a loop that the host runs";
     else if (consumer.control)
-      value.reason = value.consumer + " is a branch or a loop that the host runs";
+      value.reason = value.consumer + (consumer.control->kind == Control::Kind::Size
+                                           ? " is a size that the host reads"
+                                           : " is a branch or a loop that the host runs");
     else
       value.reason = (consumer.within ? consumer.within : producer.within)->name +
                      ", a branch or a loop that the host runs, holds one of them only";

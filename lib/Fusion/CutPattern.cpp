@@ -97,8 +97,10 @@ ExprProgram cutProgram(const ExprProgram &program, const std::vector<const Equat
                        std::vector<TensorId> &arguments) {
   Cutter cutter(program);
   cutter.program.symbols = program.symbols;
-  for (size_t s = 0; s < cutter.program.symbols.size(); ++s)
+  for (size_t s = 0; s < cutter.program.symbols.size(); ++s) {
     cutter.program.symbols[s].name = "n" + std::to_string(s);
+    cutter.program.symbols[s].bound.reset(); // a kernel takes all sizes alike
+  }
   std::vector<TensorId> made;
   arguments.clear();
   for (const Equation *e : equations)

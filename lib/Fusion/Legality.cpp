@@ -38,6 +38,12 @@ std::string whyAlone(const Region::Vertex &v) {
   return "";
 }
 
+std::string whatHostDoes(const Control &control) {
+  return control.name + (control.kind == Control::Kind::Size
+                             ? " is a size that the host reads"
+                             : " is a branch or a loop of the host");
+}
+
 /// What lies side by side in a kernel begins behind the blocks of what comes before it, at a sum of their counts: with
 /// symbolic sizes that differ, code grows with the square of their number, and LLVM takes more than linear time for
 /// such sums.
@@ -202,7 +208,7 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices) {
   for (int v : vertices)
     if (!region.vertices[v].equation)
-      return region.vertices[v].control->name + " is a branch or a loop of the host";
+      return whatHostDoes(*region.vertices[v].control);
   if (vertices.size() == 1)
     return "";
   if (!context.joinsContractions)
@@ -251,7 +257,7 @@ std::string whyNotPhases(const Region &region, const VertexSets &kernels) {
   for (const std::vector<int> &kernel : kernels)
     for (int v : kernel) {
       if (!region.vertices[v].equation)
-        return region.vertices[v].control->name + " is a branch or a loop of the host";
+        return whatHostDoes(*region.vertices[v].control);
       if (std::string reason = whyAlone(region.vertices[v]); !reason.empty())
         return reason;
       all.push_back(v);

@@ -21,14 +21,14 @@ struct Pattern {
 };
 
 struct PlanStep {
-  enum class Kind : uint8_t { Launch, If, Loop } kind = Kind::Launch;
+  enum class Kind : uint8_t { Launch, If, Loop, Size } kind = Kind::Launch;
   std::string name;
   std::vector<std::string> onnxNodes;
   // Launch
   std::vector<std::string> equations; // names, in the pattern's order
   int pattern = -1;
   std::vector<TensorId> arguments; // tensors of the ExprProgram, one an argument of the pattern
-  // If, Loop: the Control they come from, with its items replaced by steps
+  // If, Loop, Size: the Control they come from, with its items replaced by steps
   Control control;
   std::vector<PlanStep> thenSteps, elseSteps;
 };

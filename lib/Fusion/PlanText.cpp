@@ -12,6 +12,13 @@ namespace fusec {
 namespace {
 
 constexpr int kMaxDepth = 64; // of branches and loops: their readers recurse
+constexpr std::string_view kWords[] = {"if", "loop", "size"}; // by Control::Kind
+
+PlanStep::Kind stepKind(const Control &control) {
+  constexpr PlanStep::Kind kKinds[] = {PlanStep::Kind::If, PlanStep::Kind::Loop,
+                                       PlanStep::Kind::Size};
+  return kKinds[static_cast<size_t>(control.kind)];
+}
 
 void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent,
                 std::string &out) {
@@ -27,6 +34,10 @@ void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent
       for (const std::string &node : step.onnxNodes)
         out += (&node == step.onnxNodes.data() ? " # " : ", ") + nameToText(node);
       out += "\n";
+      continue;
+    }
+    if (step.kind == PlanStep::Kind::Size) {
+      out += "size " + nameToText(step.name) + "\n";
       continue;
     }
     out += (step.kind == PlanStep::Kind::If ? "if " : "loop ") + nameToText(step.name) + " {\n";
@@ -112,16 +123,21 @@ private:
         steps.push_back(std::move(step));
         continue;
       }
-      bool isIf = in.accept("if");
-      if (!isIf)
-        FUSEC_CHECK(in.expect("loop"));
+      FUSEC_TRY(std::string word, in.identifier());
+      const auto kind = std::find(std::begin(kWords), std::end(kWords), word);
+      if (kind == std::end(kWords))
+        return in.error("expected launch, if, loop, size or '}', not '" + word + "'");
       FUSEC_TRY(std::string name, in.nameText());
       auto it = index.controls.find(name);
       if (it == index.controls.end())
         return in.error("no control item is named '" + name + "'");
-      if (isIf != (it->second->kind == Control::Kind::If))
-        return in.error("'" + name + "' is " + (isIf ? "a loop, no if" : "an if, no loop"));
+      if (std::string_view given = kWords[static_cast<size_t>(it->second->kind)]; given != word)
+        return in.error("'" + name + "' is no " + word + ", but a " + std::string(given));
       PlanStep step = controlStep(*it->second);
+      if (step.kind == PlanStep::Kind::Size) {
+        steps.push_back(std::move(step));
+        continue;
+      }
       FUSEC_CHECK(in.expect("{"));
       FUSEC_TRY(step.thenSteps, parseSteps(depth + 1));
       FUSEC_CHECK(in.expect("else"));
@@ -216,8 +232,10 @@ public:
         return error(step.name, "it is no control item of " + where + ", or stands there twice");
       const Control &control = *it->second;
       controls.erase(it);
-      if ((step.kind == PlanStep::Kind::If) != (control.kind == Control::Kind::If))
+      if (step.kind != stepKind(control))
         return error(step.name, "it is of another kind");
+      if (control.kind == Control::Kind::Size)
+        sized.insert(control.symbol);
       for (TensorId t : {control.condition, control.tripCount})
         if (t >= 0 && !known.count(t))
           return error(step.name, "it " + tooEarly(t));
@@ -272,6 +290,12 @@ private:
       for (TensorId t : tensorsRead(*it->second))
         if (!known.count(t))
           return error(launchInWords(step), "equation " + name + " " + tooEarly(t));
+      std::vector<SymbolId> sizes;
+      collectSymbols(*it->second, sizes);
+      for (SymbolId s : sizes)
+        if (program.symbols[s].isDataDependent() && !sized.count(s))
+          return error(launchInWords(step), "equation " + name + " uses the size '" +
+                                                program.symbols[s].name + "' before it is known");
       for (TensorId t : tensorsWritten(*it->second))
         known.insert(t);
       left.erase(it);
@@ -281,6 +305,7 @@ private:
 
   const ExprProgram &program;
   std::set<TensorId> known;
+  std::set<SymbolId> sized; // symbols that depend on data and have a value
   std::set<std::string> launched;
 };
 
@@ -296,7 +321,7 @@ std::vector<TensorId> controlReads(const Control &c) {
 
 PlanStep controlStep(const Control &control) {
   PlanStep step;
-  step.kind = control.kind == Control::Kind::If ? PlanStep::Kind::If : PlanStep::Kind::Loop;
+  step.kind = stepKind(control);
   step.name = control.name;
   step.onnxNodes = control.onnxNodes;
   step.control = control;

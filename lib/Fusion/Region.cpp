@@ -20,19 +20,21 @@ void addOnce(std::vector<int> &list, int v) {
     list.insert(place, v);
 }
 
-/// Everything that the items inside a branch or loop read.
-void collectInner(const std::vector<Item> &items, std::vector<TensorId> &reads) {
+/// Everything that the items inside a branch or loop read, and the sizes that they use.
+void collectInner(const std::vector<Item> &items, std::vector<TensorId> &reads,
+                  std::vector<SymbolId> &sizes) {
   for (const Item &item : items) {
     if (const auto *equation = std::get_if<Equation>(&item.value)) {
       std::vector<TensorId> more = tensorsRead(*equation);
       reads.insert(reads.end(), more.begin(), more.end());
+      collectSymbols(*equation, sizes);
       continue;
     }
     const Control &control = std::get<Control>(item.value);
     std::vector<TensorId> own = controlReads(control);
     reads.insert(reads.end(), own.begin(), own.end());
-    collectInner(control.thenItems, reads);
-    collectInner(control.elseItems, reads);
+    collectInner(control.thenItems, reads, sizes);
+    collectInner(control.elseItems, reads, sizes);
   }
 }
 
@@ -41,8 +43,10 @@ void collectInner(const std::vector<Item> &items, std::vector<TensorId> &reads) 
 Region makeRegion(const std::vector<Item> &items) {
   Region region;
   std::map<TensorId, int> producer;
+  std::map<SymbolId, int> sizeAt; // where the host learns sizes of the data
   for (size_t i = 0; i < items.size(); ++i) {
     Region::Vertex v;
+    std::vector<SymbolId> sizes;
     if (const auto *equation = std::get_if<Equation>(&items[i].value)) {
       v.equation = equation;
       v.kind = equation->kind;
@@ -52,19 +56,29 @@ Region makeRegion(const std::vector<Item> &items) {
       v.sharesFactor = sharesFactor(*equation);
       v.reads = tensorsRead(*equation);
       v.writes = tensorsWritten(*equation);
+      if (!sizeAt.empty())
+        collectSymbols(*equation, sizes);
     } else {
       v.control = &std::get<Control>(items[i].value);
       v.reads = controlReads(*v.control);
-      collectInner(v.control->thenItems, v.reads);
-      collectInner(v.control->elseItems, v.reads);
+      collectInner(v.control->thenItems, v.reads, sizes);
+      collectInner(v.control->elseItems, v.reads, sizes);
       v.writes = v.control->results;
     }
     int self = static_cast<int>(i);
+    auto follows = [&](int other) {
+      addOnce(v.producers, other);
+      addOnce(region.vertices[static_cast<size_t>(other)].consumers, self);
+    };
     for (TensorId t : v.reads)
-      if (auto it = producer.find(t); it != producer.end()) {
-        addOnce(v.producers, it->second);
-        addOnce(region.vertices[it->second].consumers, self);
-      }
+      if (auto it = producer.find(t); it != producer.end())
+        follows(it->second);
+    // What uses a size runs behind the point where the host learns it, and so apart from what computes it.
+    for (SymbolId s : sizes)
+      if (auto it = sizeAt.find(s); it != sizeAt.end())
+        follows(it->second);
+    if (v.control && v.control->kind == Control::Kind::Size)
+      sizeAt[v.control->symbol] = self;
     for (TensorId t : v.writes)
       producer[t] = self;
     region.vertices.push_back(std::move(v));

@@ -15,13 +15,14 @@ struct VerticesHash {
 /// topological order.
 struct Region {
   struct Vertex {
-    const Equation *equation = nullptr; // null: a branch or loop of the host
+    const Equation *equation =
+        nullptr; // null: a branch or loop of the host, or a size that it reads
     const Control *control = nullptr;
     // Facts of the equation, for tests of legality.
     EquationKind kind{};
     bool hasElements = true;
     bool contraction = false, sharesFactor = false; // Expr/transforms/Profile.h
-    std::vector<int> producers, consumers;          // without repetition, ascending
+    std::vector<int> producers, consumers; // without repetition, ascending; of values and sizes
     std::vector<TensorId> reads, writes;
   };
   std::vector<Vertex> vertices;

@@ -86,6 +86,7 @@ private:
     for (Symbol &s : kernel.symbols)
       if (s.name == facts.name) {
         facts.definition = s.definition;
+        facts.bound = s.bound;
         s = std::move(facts);
         return success();
       }

@@ -19,11 +19,12 @@ struct ExecStep;
 
 /// What the runtime walks.
 struct ExecStep {
-  enum class Kind : uint8_t { Launch, If, Loop } kind = Kind::Launch;
+  enum class Kind : uint8_t { Launch, If, Loop, Size } kind = Kind::Launch;
   std::string name;
   std::vector<LaunchVariant> variants; // Launch
-  // If and Loop as in expr's Control, but results and carried values are moved by copies:
+  // If, Loop and Size as in expr's Control, but results and carried values are moved by copies:
   TensorId condition = -1;
+  SymbolId symbol = -1;
   TensorId tripCount = -1, iteration = -1, nextCondition = -1;
   std::vector<ExecStep> thenSteps, elseSteps; // Loop: body in thenSteps
   struct Copy {

@@ -115,6 +115,16 @@ private:
       FUSEC_CHECK(in.expect("else"));
       FUSEC_CHECK(block(s.elseSteps, depth + 1));
       FUSEC_TRY(s.elseCopies, copies("copies"));
+    } else if (in.accept("size")) {
+      s.kind = ExecStep::Kind::Size;
+      FUSEC_TRY(s.tripCount, ref());
+      FUSEC_CHECK(in.expect("symbol"));
+      FUSEC_TRY(const std::string symbol, in.nameText());
+      for (size_t i = 0; i < program.symbols.size(); ++i)
+        if (program.symbols[i].name == symbol)
+          s.symbol = static_cast<SymbolId>(i);
+      if (s.symbol < 0)
+        return in.error("there is no symbol '" + symbol + "'");
     } else {
       FUSEC_CHECK(in.expect("loop"));
       s.kind = ExecStep::Kind::Loop;

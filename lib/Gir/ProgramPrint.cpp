@@ -15,6 +15,7 @@
 //     else @mm_0(%x, %big, %t)
 //   }
 //   step if_1 if %c { steps } copies (%a -> %y) else { steps } copies (%b -> %y)
+//   step n size %total symbol s
 //   step loop_1 loop trip %n condition %c iteration %i next %k before (%x -> %s) {
 //     steps
 //   } copies (%s2 -> %s) after (%s -> %y)
@@ -101,6 +102,9 @@ private:
       out += copies("copies", s.thenCopies) + " else";
       block(s.elseSteps, indent);
       out += copies("copies", s.elseCopies);
+      break;
+    case ExecStep::Kind::Size:
+      out += " size " + ref(s.tripCount) + " symbol " + nameToText(program.symbols[s.symbol].name);
       break;
     case ExecStep::Kind::Loop:
       out += " loop";

@@ -55,6 +55,13 @@ private:
         launch(s);
         continue;
       }
+      if (s.kind == ExecStep::Kind::Size) {
+        scalar(s.tripCount, DType::I64, s.name + ": a size is i64 []");
+        need(s.symbol >= 0 && static_cast<size_t>(s.symbol) < program.symbols.size() &&
+                 program.symbols[s.symbol].isDataDependent() && sized.insert(s.symbol).second,
+             "one step gives a symbol that depends on data its value", s.name);
+        continue;
+      }
       bool isIf = s.kind == ExecStep::Kind::If;
       if (isIf || s.condition >= 0)
         scalar(s.condition, DType::Bool, s.name + ": a condition is bool []");
@@ -122,6 +129,7 @@ private:
   }
 
   const GirProgram &program;
+  std::set<SymbolId> sized;
   Diagnostics errors;
 };
 

@@ -21,10 +21,36 @@ void collectUses(const Region &region, std::vector<ValueId> &uses) {
   uses.insert(uses.end(), region.outputs.begin(), region.outputs.end());
 }
 
+/// Values whose nodes give symbols their values, by symbol.
+using Sizes = std::unordered_map<SymbolId, ValueId>;
+void collectSizes(const Graph &graph, const Region &region, Sizes &sizes) {
+  for (const Node &n : region.nodes) {
+    if (n.op == OpKind::DataSize)
+      if (std::optional<SymbolId> symbol = sizedSymbol(graph, n))
+        sizes.emplace(*symbol, n.outputs[0]);
+    for (const Region &r : n.regions)
+      collectSizes(graph, r, sizes);
+  }
+}
+
+/// The values that tell the sizes of what a node reads and makes.
+void collectSizes(const Graph &graph, const Sizes &sizes, const Node &node,
+                  std::vector<ValueId> &uses) {
+  for (const auto *ids : {&node.inputs, &node.outputs})
+    for (ValueId id : *ids)
+      if (id != kNoValue)
+        for (SymbolId s : symbolsIn(graph.value(id)))
+          if (auto it = sizes.find(s); it != sizes.end())
+            uses.push_back(it->second);
+  for (const Region &r : node.regions)
+    for (const Node &n : r.nodes)
+      collectSizes(graph, sizes, n, uses);
+}
+
 /// Marks what the outputs of a region need, erases the rest, and lists nodes behind those that they need: the first
 /// output's first, of each node the first operand's first. Not by recursion: ten thousand nodes
 /// may stand in a row.
-void sweep(Region &region, std::vector<bool> &live) {
+void sweep(const Graph &graph, const Sizes &sizes, Region &region, std::vector<bool> &live) {
   std::unordered_map<ValueId, size_t> producers;
   for (size_t i = 0; i < region.nodes.size(); ++i)
     for (ValueId id : region.nodes[i].outputs)
@@ -46,8 +72,10 @@ void sweep(Region &region, std::vector<bool> &live) {
     seen[it->second] = true;
     Node &n = region.nodes[it->second];
     for (Region &r : n.regions)
-      sweep(r, live);
+      sweep(graph, sizes, r, live);
     Visit visit{it->second, {}};
+    if (!sizes.empty())
+      collectSizes(graph, sizes, n, visit.needs);
     collectUses(n, visit.needs);
     open.push_back(std::move(visit));
   };
@@ -120,7 +148,9 @@ void renumber(Graph &graph, const std::vector<bool> &live) {
 
 Result<Graph> eliminateDeadCode(Graph graph, const GraphPassOptions &) {
   std::vector<bool> live(graph.values.size(), false);
-  sweep(graph.body, live);
+  Sizes sizes;
+  collectSizes(graph, graph.body, sizes);
+  sweep(graph, sizes, graph.body, live);
   computeCaptures(graph);
   renumber(graph, live);
   return graph;

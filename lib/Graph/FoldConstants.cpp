@@ -6,7 +6,8 @@ namespace fusec {
 
 std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node &node,
                                                  const ConstantEvaluator &evaluator) {
-  if (!evaluator || !node.regions.empty())
+  // A symbol has its value from a DataSize node, whatever the size is.
+  if (!evaluator || !node.regions.empty() || node.op == OpKind::DataSize)
     return std::nullopt;
   std::vector<ConstantRef> inputs;
   for (ValueId id : node.inputs) {

@@ -61,4 +61,20 @@ std::string typeText(const Value &v, const std::vector<Symbol> &symbols) {
   return typeText(v.type, v.shape, symbols);
 }
 
+std::optional<SymbolId> sizedSymbol(const Graph &graph, const Node &node) {
+  const std::string &wanted = node.stringAttr("symbol");
+  for (size_t s = 0; s < graph.symbols.size(); ++s)
+    if (graph.symbols[s].name == wanted && graph.symbols[s].isDataDependent())
+      return static_cast<SymbolId>(s);
+  return std::nullopt;
+}
+
+std::vector<SymbolId> symbolsIn(const Value &value) {
+  std::vector<SymbolId> used;
+  for (const auto *sizes : {&value.shape, &value.known})
+    for (const DimExpr &size : *sizes)
+      size.collectSymbols(used);
+  return used;
+}
+
 } // namespace fusec

@@ -108,6 +108,11 @@ struct Graph {
   Value &value(ValueId id) { return values[id]; }
 };
 
+/// The symbol that a DataSize node gives its value; nullopt where the graph has none of this name that depends on data.
+std::optional<SymbolId> sizedSymbol(const Graph &graph, const Node &node);
+/// The symbols in a value's shape and known elements, without repetition.
+std::vector<SymbolId> symbolsIn(const Value &value);
+
 /// The spelling of types in the text form and in messages: "f32[batch,3]".
 std::string typeText(const Value &v, const std::vector<Symbol> &symbols);
 

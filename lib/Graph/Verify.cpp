@@ -13,14 +13,17 @@
 //  3. every value is defined once: constant, region input or node output; before its uses;
 //  4. a region reads outer values only through its sorted, exact captures;
 //  5. checkOperator(): counts of inputs, outputs and regions fit the operator's row; mandatory operands are present;
-//     attributes are exactly those of the operator, of the right kind; then the operator's own rule.
+//     attributes are exactly those of the operator, of the right kind; then the operator's own rule;
+//  6. the bound of a symbol that depends on data is over symbols in front of it; one DataSize node gives its value, and
+//     what has the symbol in its shape or its known elements stands behind that.
 
 namespace fusec {
 namespace {
 
 class Verifier {
 public:
-  explicit Verifier(const Graph &graph) : g(graph), defined(graph.values.size(), false) {}
+  explicit Verifier(const Graph &graph)
+      : g(graph), defined(graph.values.size(), false), sized(graph.symbols.size(), false) {}
 
   Status run() {
     checkSymbols();
@@ -48,9 +51,14 @@ private:
       if ((s.min < 0 && !s.definition) || s.min > opt || opt > s.max || s.divisor < 1)
         fail("symbol '" + s.name + "'",
              "the range must be 0 <= min <= opt <= max with divisor >= 1");
-      if (i >= given && (!s.definition || !s.definition->valid(i)))
+      if (i >= given && !s.bound && (!s.definition || !s.definition->valid(i)))
         fail("symbol '" + s.name + "'",
-             "behind a symbol with a definition each has one, which is made of those in front");
+             "behind a computed symbol each has a definition, which is made of those in front");
+      std::vector<SymbolId> used;
+      if (s.bound)
+        s.bound->collectSymbols(used);
+      if (!used.empty() && used.back() >= static_cast<SymbolId>(i))
+        fail("symbol '" + s.name + "'", "its bound uses a symbol that is not in front of it");
     }
     if (std::string fault = faultOf(g.sizeRules, g.symbols); !fault.empty())
       fail("rules of sizes", fault);
@@ -96,6 +104,10 @@ private:
       return fail(where, "defines a value that the graph does not have");
     if (defined[id])
       fail(where, "defines %" + g.value(id).name + ", which is defined already");
+    for (SymbolId s : symbolsIn(g.value(id)))
+      if (s < static_cast<SymbolId>(sized.size()) && g.symbols[s].isDataDependent() && !sized[s])
+        fail(where, "%" + g.value(id).name + " has the size '" + g.symbols[s].name +
+                        "', which no node in front of it gives a value");
     defined[id] = true;
     own.insert(id);
   }
@@ -124,8 +136,12 @@ private:
           fail(where, "captures must be sorted");
         for (ValueId id : inner.captures)
           use(id, where);
+        const std::vector<bool> before = sized;
         checkRegion(inner, inner.captures);
+        sized = before; // a body's sizes are its own
       }
+      if (n.op == OpKind::DataSize)
+        size(n, where);
       for (ValueId id : n.outputs)
         if (id != kNoValue)
           define(id, where, visible);
@@ -136,6 +152,18 @@ private:
     for (ValueId id : captures)
       if (!captureUse.count(id))
         fail("captures", "%" + g.value(id).name + " is captured and not used");
+  }
+
+  void size(const Node &n, const std::string &where) {
+    if (!n.hasAttr("symbol"))
+      return; // checkNode says so
+    const std::optional<SymbolId> symbol = sizedSymbol(g, n);
+    if (!symbol)
+      return fail(where,
+                  "there is no symbol '" + n.stringAttr("symbol") + "' that depends on data");
+    if (!given.insert(*symbol).second)
+      fail(where, "symbol '" + n.stringAttr("symbol") + "' has a value already");
+    sized[*symbol] = true;
   }
 
   void checkNode(const Node &n, const std::string &where) {
@@ -158,6 +186,8 @@ private:
 
   const Graph &g;
   std::vector<bool> defined;
+  std::vector<bool> sized;            // by symbol: has a value here
+  std::unordered_set<SymbolId> given; // anywhere
   Diagnostics errors;
 };
 

@@ -2,6 +2,8 @@
 
 #include "Reference/ExprEquations.h"
 
+#include <algorithm>
+
 namespace fusec {
 namespace machine {
 
@@ -73,7 +75,9 @@ private:
         continue;
       }
       const auto &c = std::get<Control>(item.value);
-      FUSEC_CHECK(c.kind == Control::Kind::If ? branch(c) : loop(c));
+      FUSEC_CHECK(c.kind == Control::Kind::If     ? branch(c)
+                  : c.kind == Control::Kind::Loop ? loop(c)
+                                                  : size(c));
     }
     return success();
   }
@@ -127,6 +131,19 @@ private:
     state.take(to, std::move(value));
     FUSEC_CHECK(state.bind(to));
     state.written(to);
+    return success();
+  }
+
+  Status size(const Control &c) {
+    const Symbol &symbol = state.program.symbols[static_cast<size_t>(c.symbol)];
+    const int64_t value = machine::load(state.arrays[c.tripCount], 0).i;
+    FUSEC_TRY(const int64_t bound, state.evaluate(*symbol.bound, c.name));
+    if (value < 0 || value > std::min(bound, symbol.max))
+      return state.error(c.name, "size '" + symbol.name + "' is " + std::to_string(value) +
+                                     ", from 0 to " + std::to_string(std::min(bound, symbol.max)) +
+                                     " are allowed");
+    state.symbols[static_cast<size_t>(c.symbol)] = value;
+    state.symbolKnown[static_cast<size_t>(c.symbol)] = true;
     return success();
   }
 

@@ -3,7 +3,9 @@
 #include "Reference/SymbolBinder.h"
 #include "Support/Diag.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace fusec {
 namespace {
@@ -18,7 +20,8 @@ public:
   Result<std::vector<ConstantRef>> run(const std::vector<ConstantRef> &inputs) {
     FUSEC_CHECK(bindInputs(inputs));
     for (size_t t = 0; t < program.tensors.size(); ++t)
-      FUSEC_CHECK(allocate(static_cast<TensorId>(t)));
+      if (unknownSize(static_cast<TensorId>(t)) < 0)
+        FUSEC_CHECK(allocate(static_cast<TensorId>(t)));
     for (size_t i = 0; i < inputs.size(); ++i)
       std::memcpy(memory[program.inputs[i]].data(), inputs[i]->bytes,
                   static_cast<size_t>(inputs[i]->sizeBytes));
@@ -50,6 +53,11 @@ private:
       }
     binder.define();
     for (size_t s = 0; s < program.symbols.size(); ++s) {
+      if (program.symbols[s].isDataDependent()) {
+        unknown.insert(static_cast<SymbolId>(s));
+        symbols.push_back(0);
+        continue;
+      }
       if (!binder.values()[s])
         return fail("the inputs give symbol '" + program.symbols[s].name + "' no value",
                     Diag::UnsupportedShape);
@@ -58,7 +66,22 @@ private:
     return success();
   }
 
+  /// The last symbol in the tensor's shape that has no value yet; -1: there is none.
+  SymbolId unknownSize(TensorId t) const {
+    std::vector<SymbolId> used;
+    for (const DimExpr &d : program.tensors[t].shape)
+      d.collectSymbols(used);
+    SymbolId last = -1;
+    for (SymbolId s : used)
+      if (unknown.count(s))
+        last = s;
+    return last;
+  }
+
   Result<std::vector<int64_t>> dimsOf(TensorId t) const {
+    if (const SymbolId s = unknownSize(t); s >= 0)
+      return fail("size '" + program.symbols[s].name + "' of %" + program.tensors[t].name +
+                  " is not known");
     std::vector<int64_t> dims;
     for (const DimExpr &d : program.tensors[t].shape) {
       auto v = d.evaluate(symbols);
@@ -96,7 +119,29 @@ private:
         break;
       }
       case ExecStep::Kind::Loop: FUSEC_CHECK(loop(s)); break;
+      case ExecStep::Kind::Size: FUSEC_CHECK(size(s)); break;
       }
+    }
+    return success();
+  }
+
+  /// The tensors that wait for the size get their memory.
+  Status size(const ExecStep &s) {
+    const Symbol &symbol = program.symbols[s.symbol];
+    int64_t value;
+    std::memcpy(&value, memory[s.tripCount].data(), sizeof value);
+    const std::optional<int64_t> bound = symbol.bound->evaluate(symbols);
+    if (!bound || value < 0 || value > *bound || value > symbol.max)
+      return fail("size '" + symbol.name + "' is " + std::to_string(value), Diag::LimitExceeded);
+    symbols[s.symbol] = value;
+    unknown.erase(s.symbol);
+    for (size_t t = 0; t < program.tensors.size(); ++t) {
+      std::vector<SymbolId> used;
+      for (const DimExpr &d : program.tensors[t].shape)
+        d.collectSymbols(used);
+      if (std::binary_search(used.begin(), used.end(), s.symbol) &&
+          unknownSize(static_cast<TensorId>(t)) < 0)
+        FUSEC_CHECK(allocate(static_cast<TensorId>(t)));
     }
     return success();
   }
@@ -155,6 +200,7 @@ private:
   const GirInterpreterOptions &options;
   std::vector<std::vector<uint8_t>> memory; // by tensor
   std::vector<int64_t> symbols;
+  std::set<SymbolId> unknown; // sizes of the data that no step has told yet
 };
 
 } // namespace

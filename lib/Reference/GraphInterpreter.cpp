@@ -162,6 +162,8 @@ private:
       return runLoop(node);
     if (node.op == OpKind::Scan)
       return runScan(node);
+    if (node.op == OpKind::DataSize)
+      return runDataSize(node);
     OpFunction op = referenceOp(node.op);
     std::vector<TensorRef> held;
     OpCall call{graph, node, {}, binder.values()};
@@ -181,6 +183,20 @@ private:
       FUSEC_CHECK(define(node.outputs[i], std::make_shared<TensorValue>(std::move(outs[i]))));
     }
     return success();
+  }
+
+  Status runDataSize(const Node &node) {
+    const SymbolId id = *sizedSymbol(graph, node);
+    const Symbol &symbol = graph.symbols[static_cast<size_t>(id)];
+    const TensorRef size = get(node.inputs[0]);
+    const int64_t value = size->ints[0];
+    const std::optional<int64_t> bound = binder.evaluate(*symbol.bound);
+    if (!bound || value > *bound || !binder.bind({DimExpr::symbol(id)}, {value}, false))
+      return OpCall{graph, node, {}, binder.values()}.fail(
+          "size '" + symbol.name + "' is " + std::to_string(value) + ", at most " +
+              (bound ? std::to_string(*bound) : symbol.bound->str(graph.symbols)) + " are allowed",
+          Diag::LimitExceeded);
+    return define(node.outputs[0], size);
   }
 
   Status runIf(const Node &node) {

@@ -21,11 +21,12 @@ public:
   /// Computes what has a definition of symbols that have values. Returns the first that has none then, or one outside
   /// its range.
   std::optional<SymbolId> define();
+  /// nullopt where a symbol is not known.
+  std::optional<int64_t> evaluate(const DimExpr &e) const;
 
 private:
   bool set(SymbolId id, int64_t value);
   bool solveFor(SymbolId id, const DimExpr &e, int64_t value);
-  std::optional<int64_t> evaluate(const DimExpr &e) const;
 
   const std::vector<Symbol> *symbols;
   std::vector<std::optional<int64_t>> known;

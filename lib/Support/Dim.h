@@ -14,19 +14,7 @@ namespace fusec {
 using SymbolId = int32_t;
 
 struct DimProgram;
-
-/// A named integer that is known when shapes are set. `min`/`opt`/`max` are inclusive; every value is a
-/// multiple of `divisor`. Names are ONNX dim_params or made up ("x_d0").
-struct Symbol {
-  std::string name;
-  int64_t min = 1;
-  int64_t opt = 1;
-  int64_t max = INT64_MAX;
-  int64_t divisor = 1;
-  /// How it follows from the symbols in front of it; nullptr where the inputs' shapes give it. Symbols with
-  /// a definition come behind those without, and may be negative.
-  std::shared_ptr<const DimProgram> definition = nullptr;
-};
+struct Symbol;
 
 /// Size of a tensor dimension, trip count or buffer: an immutable expression over int64 constants and
 /// symbols. Every operation is checked: evaluation reports overflow and division by zero instead of
@@ -86,6 +74,31 @@ private:
   std::shared_ptr<const Node> node; // nullptr is not allowed
   explicit DimExpr(std::shared_ptr<const Node> n) : node(std::move(n)) {}
 };
+
+/// A named integer that is known when shapes are set, or where it depends on data, once a part of the run has computed
+/// it. `min`/`opt`/`max` are inclusive; every value is a multiple of `divisor`. Names are ONNX dim_params or made up
+/// ("x_d0"). Symbols that the inputs' shapes give come first.
+struct Symbol {
+  std::string name;
+  int64_t min = 1;
+  int64_t opt = 1;
+  int64_t max = INT64_MAX;
+  int64_t divisor = 1;
+  /// How it follows from symbols in front of it that do not depend on data; nullptr where it does not. It may be
+  /// negative.
+  std::shared_ptr<const DimProgram> definition = nullptr;
+  /// What a size that depends on data has at most, over symbols in front of it; no value for other symbols.
+  std::optional<DimExpr> bound = std::nullopt;
+
+  bool isDataDependent() const { return bound.has_value(); }
+};
+/// A size of the data, from 0 up to `bound`: its range follows from those of `symbols`.
+Symbol dataDependentSymbol(std::string name, const DimExpr &bound,
+                           const std::vector<Symbol> &symbols);
+
+/// `size` where sizes that depend on data are as large as they may be: an upper bound of one that does not fall with
+/// them.
+DimExpr atBounds(const DimExpr &size, const std::vector<Symbol> &symbols);
 
 using Shape = std::vector<DimExpr>;
 

@@ -284,7 +284,7 @@ std::string DimProgram::str(const std::vector<fusec::Symbol> &symbols) const {
 
 size_t numGiven(const std::vector<Symbol> &symbols) {
   size_t n = 0;
-  while (n < symbols.size() && !symbols[n].definition)
+  while (n < symbols.size() && !symbols[n].definition && !symbols[n].bound)
     ++n;
   return n;
 }

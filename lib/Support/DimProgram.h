@@ -84,7 +84,7 @@ DimNumberRange rangeOf(const DimProgram::Instr &instr, DType operandType,
                        const std::array<const DimNumberRange *, 3> &args,
                        const std::vector<Symbol> &symbols);
 
-/// How many symbols have no definition; they come first.
+/// How many symbols nothing computes; they come first.
 size_t numGiven(const std::vector<Symbol> &symbols);
 /// Appends the values of the symbols behind those in `values`. The first that has none is returned.
 std::optional<SymbolId> computeDefined(const std::vector<Symbol> &symbols,

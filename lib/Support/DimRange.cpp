@@ -1,4 +1,5 @@
 #include "Support/DimNode.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 #include <numeric>
@@ -295,6 +296,23 @@ void DimExpr::collectSymbols(std::vector<SymbolId> &out) const {
   collect(*this, out);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
+}
+
+Symbol dataDependentSymbol(std::string name, const DimExpr &bound,
+                           const std::vector<Symbol> &symbols) {
+  const int64_t most = std::max<int64_t>(bound.range(symbols).max, 0);
+  const int64_t likely = bound.evaluate(optValues(symbols)).value_or(most);
+  return {std::move(name), 0, std::clamp<int64_t>(likely, 0, most), most, 1, nullptr, bound};
+}
+
+DimExpr atBounds(const DimExpr &size, const std::vector<Symbol> &symbols) {
+  return size.substitute([&](SymbolId s) -> std::optional<DimExpr> {
+    const Symbol &symbol = symbols[static_cast<size_t>(s)];
+    if (!symbol.bound)
+      return std::nullopt;
+    const DimExpr bound = atBounds(*symbol.bound, symbols);
+    return bound.range(symbols).max <= symbol.max ? bound : min(bound, DimExpr(symbol.max));
+  });
 }
 
 } // namespace fusec

@@ -150,6 +150,10 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
     FUSEC_TRY(Symbol s, parseSymbol(in));
     if (in.accept("by")) {
       FUSEC_TRY(s.definition, DefinitionReader(in, symbols).run());
+    } else if (in.accept("bound")) {
+      FUSEC_CHECK(in.expect("["));
+      FUSEC_TRY(s.bound, parseDim(in, "]", symbols));
+      FUSEC_CHECK(in.expect("]"));
     }
     symbols.push_back(std::move(s));
   }
@@ -175,6 +179,8 @@ std::string symbolsText(const std::vector<Symbol> &symbols) {
     text += "symbol " + symbolText(s);
     if (s.definition)
       text += " by " + definitionText(*s.definition, symbols);
+    if (s.bound)
+      text += " bound [" + s.bound->str(symbols) + "]";
     text += "\n";
   }
   return text;

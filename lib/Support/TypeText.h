@@ -21,7 +21,8 @@ std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &
 /// "batch = 1..64 opt 8 divisor 1", without the keyword in front, and without a definition.
 Result<Symbol> parseSymbol(TextReader &in);
 std::string symbolText(const Symbol &symbol);
-/// A line each, with the keyword "symbol" in front and with their definitions:
+/// A line each, with the keyword "symbol" in front; behind what depends on data stands its " bound [n*4]", behind what
+/// is computed when shapes are set its definition:
 /// "symbol half = 0..32 opt 4 divisor 1 by (i64 symbol batch, i64 integer 2, i64 div $0 $1) for 'node'", where $0 is
 /// what the first operation gives, and the node's name is in double quotes where it is no identifier.
 std::string symbolsText(const std::vector<Symbol> &symbols);

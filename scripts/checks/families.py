@@ -13,7 +13,7 @@ FOLDERS = {
     "lib/Onnx/ops/": "Activations Attention FlexAttention Fused LinearAttention Quantised QuantisedAttention "
                      "QuantisedLstm QuantisedMatMul QuantisedOps Signal Text Transformers",
     "lib/Graph/rules/": "OpCheck",
-    "lib/Expr/lower/": "EquationBuilder Lowering Rounded SortedRuns Val",
+    "lib/Expr/lower/": "EquationBuilder Lowering Rounded ScanBuilder SortedRuns Val",
     "lib/Reference/GraphOps/": "Quantise",
 }
 

@@ -292,12 +292,27 @@ Status scan(NodeLowering &n) {
   return success();
 }
 
+/// From here on the symbol stands for the number that the host reads.
+Status dataSize(NodeLowering &n) {
+  Control c;
+  c.kind = Control::Kind::Size;
+  c.name = n.l.uniqueName(n.outValue().name + ".size");
+  c.onnxNodes = {n.node.name};
+  c.tripCount = n.in(0);
+  c.symbol = *sizedSymbol(n.l.graph, n.node);
+  const DimExpr size = DimExpr::symbol(c.symbol);
+  n.l.items->push_back({std::move(c)});
+  n.map(n.out(), [&](EquationBuilder &b) { return b.index(size); });
+  return success();
+}
+
 } // namespace
 
 void addControlFlow(HandlerTable &table) {
   table[OpKind::If] = ifElse;
   table[OpKind::Loop] = loop;
   table[OpKind::Scan] = scan;
+  table[OpKind::DataSize] = dataSize;
 }
 
 } // namespace fusec::lower

@@ -22,9 +22,11 @@ const HandlerTable &handlers() {
     addMovement(t);
     addGenerators(t);
     addGathers(t);
+    addGathersChosen(t);
     addGathersScatter(t);
     addImagesResize(t);
     addImagesGridSample(t);
+    addImagesKeptBoxes(t);
     addImagesRoiAlign(t);
     addQuantisation(t);
     addRecurrent(t);

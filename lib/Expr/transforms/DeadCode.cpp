@@ -12,7 +12,8 @@ namespace {
 
 class DeadCode {
 public:
-  explicit DeadCode(ExprProgram &program) : program(program), needed(program.tensors.size()) {}
+  explicit DeadCode(ExprProgram &program)
+      : program(program), needed(program.tensors.size()), neededSizes(program.symbols.size()) {}
 
   void run() {
     for (TensorId id : program.outputs)
@@ -37,14 +38,27 @@ private:
     return std::any_of(ids.begin(), ids.end(), [&](TensorId id) { return needed[id]; });
   }
 
+  void needSizes(const Equation &e) {
+    std::vector<SymbolId> used;
+    collectSymbols(e, used);
+    for (SymbolId s : used)
+      neededSizes[s] = true;
+  }
+
+  bool isNeeded(const Control &c) const {
+    return c.kind == Control::Kind::Size ? neededSizes[c.symbol] : anyNeeded(c.results);
+  }
+
   /// Backwards over the list, so that readers come before producers.
   void sweep(std::vector<Item> &items) {
     std::vector<Item> kept;
     for (auto it = items.rbegin(); it != items.rend(); ++it) {
       if (auto *e = std::get_if<Equation>(&it->value)) {
-        if (equation(*e))
+        if (equation(*e)) {
+          needSizes(*e);
           kept.push_back(std::move(*it));
-      } else if (auto &c = std::get<Control>(it->value); anyNeeded(c.results)) {
+        }
+      } else if (auto &c = std::get<Control>(it->value); isNeeded(c)) {
         forEachWholeUse(c, [&](TensorId &id) { need(id); });
         sweep(c.thenItems);
         sweep(c.elseItems);
@@ -163,7 +177,7 @@ private:
   }
 
   ExprProgram &program;
-  std::vector<bool> needed;
+  std::vector<bool> needed, neededSizes; // tensors, symbols
 };
 
 } // namespace

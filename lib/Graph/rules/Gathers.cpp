@@ -122,6 +122,14 @@ Result<Types> oneHot(const OpCheck &c) {
   return one(c.type(2), std::move(out));
 }
 
+/// How many there are is the output's size.
+Result<Types> chosen(const OpCheck &c) {
+  FUSEC_CHECK(c.kind(0, Kind::Bool));
+  FUSEC_CHECK(c.exactRank(0, 1));
+  FUSEC_CHECK(c.expect(c.outShape().size() == 1, "the output must be a vector"));
+  return one(DType::I64, c.outShape());
+}
+
 } // namespace
 
 void addGathers(RuleTable &table) {
@@ -133,6 +141,7 @@ void addGathers(RuleTable &table) {
   entry(table, ScatterND) = scatterND;
   entry(table, TensorScatter) = tensorScatter;
   entry(table, OneHot) = oneHot;
+  entry(table, Chosen) = chosen;
 }
 
 } // namespace fusec::rules

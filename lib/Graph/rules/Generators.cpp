@@ -47,10 +47,18 @@ Result<Types> window(const OpCheck &c) {
   return one(type, c.outShape());
 }
 
+Result<Types> dataSize(const OpCheck &c) {
+  FUSEC_CHECK(c.expect(c.type(0) == DType::I64 && c.rank(0) == 0, "a size must be i64 of rank 0"));
+  FUSEC_CHECK(c.expectAttribute(sizedSymbol(c.graph, c.node).has_value(),
+                                "symbol must name one that depends on data"));
+  return one(DType::I64, {});
+}
+
 } // namespace
 
 void addGenerators(RuleTable &table) {
   using enum OpKind;
+  entry(table, DataSize) = dataSize;
   entry(table, ConstantOfShape) = constantOfShape;
   entry(table, Range) = range;
   entry(table, EyeLike) = eyeLike;

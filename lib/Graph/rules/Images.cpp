@@ -1,4 +1,4 @@
-// Operators between spatial sizes: Resize, GridSample, RoiAlign, Col2Im, DepthToSpace, SpaceToDepth.
+// Operators between spatial sizes: Resize, GridSample, RoiAlign, KeptBoxes, Col2Im, DepthToSpace, SpaceToDepth.
 #include "Graph/rules/OpCheck.h"
 
 namespace fusec::rules {
@@ -54,6 +54,21 @@ Result<Types> roiAlign(const OpCheck &c) {
     FUSEC_CHECK(c.expect(c.shape(0)[d].range(c.graph.symbols).min >= 1, "an image is empty"));
   FUSEC_CHECK(c.expect(c.shape(0)[0].range(c.graph.symbols).min >= 1, "there is no image"));
   return one(c.type(0), {c.shape(1)[0], c.shape(0)[1], height, width});
+}
+
+Result<Types> keptBoxes(const OpCheck &c) {
+  FUSEC_CHECK(c.kind(0, Kind::Float));
+  FUSEC_CHECK(
+      c.expect(c.rank(0) == 3 && c.shape(0)[2].isConst(4) && c.rank(1) == 3 &&
+                   c.type(1) == DType::I64 && c.type(2) == DType::Bool,
+               "boxes [B, N, 4], an order [B, C, N] and what may be kept of it are needed"));
+  FUSEC_CHECK(c.sameDim(c.shape(0)[0], c.shape(1)[0], "the batches of boxes and their order"));
+  FUSEC_CHECK(c.sameDim(c.shape(0)[1], c.shape(1)[2], "the numbers of boxes and of their order"));
+  FUSEC_CHECK(c.shapeIs(2, c.shape(1), "what may be kept must have the shape of the order"));
+  FUSEC_CHECK(c.expect(c.type(3) == c.type(0) && c.rank(3) == 0 && c.type(4) == DType::I64 &&
+                           c.rank(4) == 0,
+                       "the threshold must be one number of the boxes' type, the limit one i64"));
+  return one(DType::Bool, c.shape(1));
 }
 
 Result<Types> col2Im(const OpCheck &c) {
@@ -118,6 +133,7 @@ void addImages(RuleTable &table) {
   entry(table, Resize) = resize;
   entry(table, GridSample) = gridSample;
   entry(table, RoiAlign) = roiAlign;
+  entry(table, KeptBoxes) = keptBoxes;
   entry(table, Col2Im) = col2Im;
   entry(table, DepthToSpace) = depthToSpace;
   entry(table, SpaceToDepth) = spaceToDepth;

@@ -40,7 +40,8 @@ Result<Types> topK(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
   if (const Shape &known = c.in(1).known; known.size() == 1) {
     Shape out = c.shape(0);
-    if (min(known[0], out[axis]) != known[0])
+    const DimExpr most = atBounds(known[0], c.graph.symbols);
+    if (min(most, out[axis]) != most)
       FUSEC_CHECK(c.sizes.noLess(out[axis], known[0],
                                  "the axis must have as many elements as are to be found"));
     FUSEC_CHECK(c.sizes.atLeast(known[0], 0, "the number of elements to be found"));

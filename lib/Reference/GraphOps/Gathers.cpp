@@ -38,6 +38,23 @@ Result<Outputs> gather(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
+Result<Outputs> chosen(const OpCall &call) {
+  const TensorValue &mask = call.in(0);
+  FUSEC_TRY(const Dims dims, call.knownOutDims());
+  TensorValue out(DType::I64, dims);
+  int64_t next = 0;
+  for (int64_t i = 0; i < mask.numElements(); ++i) {
+    if (mask.ints[static_cast<size_t>(i)] == 0)
+      continue;
+    if (next == dims[0])
+      return call.fail("more are chosen than the output has room for");
+    out.ints[static_cast<size_t>(next++)] = i;
+  }
+  if (next != dims[0])
+    return call.fail("fewer are chosen than the output has elements");
+  return Outputs{std::move(out)};
+}
+
 Result<Outputs> gatherElements(const OpCall &call) {
   const TensorValue &x = call.in(0), &indices = call.in(1);
   auto axis = static_cast<size_t>(call.node.intAttr("axis"));
@@ -121,6 +138,7 @@ void addGathers(OpTable &t) {
   entry(t, GatherElements) = gatherElements;
   entry(t, GatherND) = gatherNd;
   entry(t, OneHot) = oneHot;
+  entry(t, Chosen) = chosen;
 }
 
 } // namespace fusec

@@ -176,9 +176,42 @@ Result<Outputs> gridSample(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
+/// Whether the intersection of two boxes is more than `threshold` of their union.
+bool overlap(const double *a, const double *b, double threshold) {
+  const double width = std::min(a[2], b[2]) - std::max(a[0], b[0]),
+               height = std::min(a[3], b[3]) - std::max(a[1], b[1]);
+  if (!(width > 0 && height > 0))
+    return false;
+  const double both = width * height;
+  auto area = [](const double *box) { return (box[2] - box[0]) * (box[3] - box[1]); };
+  return both > threshold * (area(a) + area(b) - both);
+}
+
+Result<Outputs> keptBoxes(const OpCall &call) {
+  const TensorValue &boxes = call.in(0), &order = call.in(1), &allowed = call.in(2);
+  const double threshold = call.in(3).floats[0];
+  const int64_t limit = call.in(4).ints[0], classes = order.dims[1], count = order.dims[2];
+  TensorValue out(DType::Bool, order.dims);
+  for (int64_t row = 0; row < order.dims[0] * classes; ++row) {
+    const double *own = boxes.floats.data() + row / classes * count * 4;
+    std::vector<const double *> kept;
+    for (int64_t i = row * count; i < (row + 1) * count; ++i) {
+      const double *box = own + order.ints[static_cast<size_t>(i)] * 4;
+      if (allowed.ints[static_cast<size_t>(i)] == 0 || static_cast<int64_t>(kept.size()) >= limit ||
+          std::any_of(kept.begin(), kept.end(),
+                      [&](const double *other) { return overlap(box, other, threshold); }))
+        continue;
+      kept.push_back(box);
+      out.ints[static_cast<size_t>(i)] = 1;
+    }
+  }
+  return Outputs{std::move(out)};
+}
+
 } // namespace
 
 void addImages(OpTable &t) {
+  entry(t, OpKind::KeptBoxes) = keptBoxes;
   entry(t, OpKind::Col2Im) = col2Im;
   entry(t, OpKind::GridSample) = gridSample;
 }

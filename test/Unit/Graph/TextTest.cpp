@@ -52,6 +52,47 @@ TEST_CASE("text round trip is exact") {
     CHECK(again->values[i].name == g->values[i].name);
 }
 
+static std::string sizes(const std::string &body, const std::string &bound = "batch*2") {
+  return "graph sizes\n"
+         "symbol batch = 1..64 opt 8 divisor 1\n"
+         "symbol found = 0..128 opt 16 divisor 1 bound [" +
+         bound +
+         "]\n"
+         "input %mask: bool[batch]\n"
+         "input %count: i64[]\n" +
+         body + "return %places\n";
+}
+static std::string refusalOf(const std::string &text) {
+  auto g = parseGraph(text, "t", ConstantStore());
+  return g.ok() ? "" : g.errors()[0].where + ": " + g.errors()[0].text;
+}
+
+TEST_CASE("sizes that depend on data") {
+  const std::string size = "%n: i64[] {found} = DataSize(%count) {symbol = \"found\"} @size\n",
+                    places = "%places: i64[found] = Chosen(%mask) @places\n";
+  auto g = parseGraph(sizes(size + places), "t", ConstantStore());
+  INFO((g.ok() ? "" : format(g.errors()[0])));
+  REQUIRE(g.ok());
+  CHECK(print(*g, nullptr) == sizes(size + places));
+  CHECK(g->symbols[1].isDataDependent());
+  // Who has the size keeps the node that tells it, which stands in front of it.
+  auto swept = eliminateDeadCode(std::move(*g), {});
+  REQUIRE(swept.ok());
+  CHECK(print(*swept, nullptr) == sizes(size + places));
+
+  CHECK(refusalOf(sizes(places + size)) ==
+        "sizes: node 'places' (Chosen): %places has the size 'found', which no node in front of it "
+        "gives a value");
+  CHECK(refusalOf(
+            sizes(size + places + "%m: i64[] = DataSize(%count) {symbol = \"found\"} @again\n")) ==
+        "sizes: node 'again' (DataSize): symbol 'found' has a value already");
+  CHECK(refusalOf(
+            sizes(size + "%m: i64[] = DataSize(%count) {symbol = \"batch\"} @other\n" + places)) ==
+        "sizes: node 'other' (DataSize): there is no symbol 'batch' that depends on data");
+  CHECK(refusalOf(sizes(size + places, "found + 1")).find("'found + 1' is no dimension") !=
+        std::string::npos);
+}
+
 TEST_CASE("large constants and NaN go through the store") {
   Graph g;
   g.name = "g";
