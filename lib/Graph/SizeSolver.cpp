@@ -30,7 +30,7 @@ SymbolId SizeSolver::symbol(const Symbol &range, bool byUser) {
     const auto &known = first[s].definition;
     if (range.definition ? !known || *known != *range.definition : first[s].name != range.name)
       continue;
-    if (known)
+    if (known || range.bound)
       renewRange(s, range);
     return static_cast<SymbolId>(s);
   }
@@ -264,7 +264,10 @@ SizeSolver::Answer SizeSolver::applyPart(State &state, SizeRule rule,
 
 SizeSolver::Answer SizeSolver::applyEqual(State &state, const SizeRule &rule, const DimExpr &left,
                                           const DimExpr &right) const {
-  const DimEquation equation = solveEquality(left, right, state.symbols);
+  DimEquation equation = solveEquality(left, right, state.symbols);
+  if (equation.kind == DimEquation::Kind::Solved)
+    if (const auto [size, other] = sizeOfData(left, right); size >= 0)
+      equation = {equation.kind, size, *other};
   switch (equation.kind) {
   case DimEquation::Kind::Always: return Answer::Holds;
   case DimEquation::Kind::Never: return Answer::Never;
@@ -298,7 +301,7 @@ SizeSolver::Answer SizeSolver::applyBroadcast(State &state, const SizeRule &rule
   return mayBeEqual ? Answer::Open : applyEqual(state, rule, left, DimExpr(1));
 }
 
-SizeSolver::Answer SizeSolver::apply(State &state, const SizeRule &rule) const {
+SizeSolver::Answer SizeSolver::decide(State &state, const SizeRule &rule) const {
   const DimExpr left = canonical(state, rule.left), right = canonical(state, rule.right);
   switch (rule.kind) {
   case SizeRule::Kind::Equal: return applyEqual(state, rule, left, right);
@@ -439,6 +442,7 @@ SizeRules SizeSolver::rules(const std::vector<SymbolId> &newIds,
   auto add = [&](SizeRule rule) {
     if (!isThere(rule.left) || !isThere(rule.right))
       return;
+    rule.tested = rule.tested || isOfData(rule);
     rule.left = renumbered(rule.left);
     rule.right = renumbered(rule.right);
     const bool isKnown = std::any_of(out.rules.begin(), out.rules.end(), [&](const SizeRule &r) {

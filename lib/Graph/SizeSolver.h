@@ -86,6 +86,8 @@ private:
   Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
   Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
   void test(const SizeRule &rule);
+  /// Whether it speaks of sizes that depend on data.
+  bool isOfData(const SizeRule &rule) const;
   void replay();
 
   State now;

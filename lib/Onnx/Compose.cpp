@@ -47,6 +47,12 @@ ValueId Compose::iota(const DimExpr &count) {
 
 ValueId Compose::integer(int64_t v) { return n.constantValue(makeIntConstant({}, {v})); }
 
+Result<ValueId> Compose::extent(ValueId x, int64_t axis) {
+  FUSEC_TRY(const ValueId size,
+            n.emitOne(OpKind::Shape, {x}, {{"start", axis}, {"end", axis + 1}}));
+  return n.reshape(size, {});
+}
+
 ValueId Compose::filled(DType type, double v, Shape shape) {
   std::vector<ValueId> in;
   if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)

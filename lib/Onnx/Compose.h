@@ -46,6 +46,8 @@ public:
   ValueId scalar(DType type, double v) { return n.scalarValue(type, v); }
   /// An i64 of rank 0.
   ValueId integer(int64_t v);
+  /// Size `axis` of x as an i64 of rank 0.
+  Result<ValueId> extent(ValueId x, int64_t axis);
   /// A tensor of this shape with `v` everywhere.
   ValueId filled(DType type, double v, Shape shape);
 

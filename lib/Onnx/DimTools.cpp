@@ -91,6 +91,15 @@ std::string tooLargeExpression() {
          std::to_string(kLargestSizeOfModel.nodes) + " in all";
 }
 
+/// " --dim NAME=0..N" for each size of the data.
+static std::string dataSizeOptions(const Shape &shape, const std::vector<Symbol> &symbols) {
+  std::string text;
+  for (SymbolId s : symbolsOf(shape))
+    if (symbols[static_cast<size_t>(s)].isDataDependent())
+      text += " --dim " + DimExpr::symbol(s).str(symbols) + "=0..N";
+  return text;
+}
+
 std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
                      const Limits &limits) {
   for (size_t i = 0; i < shape.size(); ++i)
@@ -98,17 +107,23 @@ std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &
       return "dimension " + std::to_string(i) + " is " + tooLargeExpression() +
              "; fix sizes of the inputs with --dim or --shape";
   int64_t bytes = sizeInBytes(type);
-  bool over = false;
+  bool over = false, byData = false;
   for (const DimExpr &d : shape) {
-    int64_t least = std::max<int64_t>(d.range(symbols).min, 0);
+    const DimExpr most = atBounds(d, symbols);
+    byData = byData || most != d;
+    int64_t least = std::max<int64_t>(most.range(symbols).min, 0);
     if (least == 0)
       return "";
     over = over || __builtin_mul_overflow(bytes, least, &bytes);
   }
   if (!over && bytes <= limits.tensorBytes)
     return "";
-  return typeText(type, shape, symbols) + " has more than " + std::to_string(limits.tensorBytes) +
-         " bytes";
+  const std::string limit = std::to_string(limits.tensorBytes) + " bytes";
+  if (!byData)
+    return typeText(type, shape, symbols) + " has more than " + limit;
+  return typeText(type, shape, symbols) + " may have " +
+         (over ? "more than 2^63" : std::to_string(bytes)) + " bytes, as the data decides, and " +
+         limit + " are the most; give what it has at most with" + dataSizeOptions(shape, symbols);
 }
 
 } // namespace fusec

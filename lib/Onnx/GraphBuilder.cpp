@@ -38,6 +38,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   top.declared = &declared;
   usable = errors.empty();
   importNodes(proto.node());
+  FUSEC_CHECK(checkDims());
   if (!errors.empty())
     return groupedRefusals();
   warnOfFixedInputs(proto);
@@ -143,12 +144,14 @@ void GraphBuilder::settleSizes() {
           computed.insert(s);
   for (SymbolId s : computed)
     keep(static_cast<size_t>(s));
+  for (SymbolId s : dataSizes)
+    keep(static_cast<size_t>(s));
   renumberDefinitions(left, newIds);
   std::set<std::string> inputs;
   for (ValueId id : graph.body.inputs)
     inputs.insert(graph.value(id).name);
   for (size_t s = 0; s < graph.symbols.size(); ++s) {
-    if (isLeft[s] || graph.symbols[s].definition)
+    if (isLeft[s] || graph.symbols[s].definition || graph.symbols[s].bound)
       continue;
     const DimExpr value = solver().valueOf(static_cast<SymbolId>(s));
     const std::set<SymbolId> used = symbolsOf({value});
@@ -164,6 +167,9 @@ void GraphBuilder::settleSizes() {
   }
   graph.sizeRules = solver().rules(newIds, std::move(inferred));
   graph.symbols = std::move(left);
+  for (Symbol &s : graph.symbols)
+    if (s.bound)
+      s.bound = solver().canonical(*s.bound);
   bool stay = true;
   for (size_t s = 0; s < newIds.size(); ++s)
     stay = stay && newIds[s] == static_cast<SymbolId>(s);
@@ -172,10 +178,41 @@ void GraphBuilder::settleSizes() {
   const auto renumbered = [&](SymbolId s) {
     return std::optional(DimExpr::symbol(newIds[static_cast<size_t>(s)]));
   };
+  for (Symbol &s : graph.symbols)
+    if (s.bound)
+      s.bound = s.bound->substitute(renumbered);
   for (Value &v : graph.values)
     for (auto *list : {&v.shape, &v.known})
       for (DimExpr &d : *list)
         d = d.substitute(renumbered);
+}
+
+DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound) {
+  auto isTaken = [&](const std::string &wanted) {
+    return dimNames.count(wanted) != 0 ||
+           std::any_of(dataSizes.begin(), dataSizes.end(), [&](SymbolId s) {
+             return graph.symbols[static_cast<size_t>(s)].name == wanted;
+           });
+  };
+  std::string own = name;
+  while (isTaken(own))
+    own += "_";
+  Symbol s = dataDependentSymbol(own, bound, graph.symbols);
+  const auto range = options.dims.find(own);
+  if (range != options.dims.end()) {
+    s.min = std::min(range->second.min, s.max);
+    s.max = std::min(range->second.max, s.max);
+    s.divisor = range->second.divisor;
+    if (!kindOf(range->second))
+      s.opt = std::clamp(range->second.opt, s.min, s.max);
+  }
+  const SymbolId id = solver().symbol(s, range != options.dims.end());
+  if (static_cast<size_t>(id) == graph.symbols.size())
+    graph.symbols.push_back(std::move(s));
+  graph.symbols[static_cast<size_t>(id)] = solver().symbols()[static_cast<size_t>(id)];
+  graph.symbols[static_cast<size_t>(id)].bound = bound; // as this round writes it
+  dataSizes.push_back(id);
+  return DimExpr::symbol(id);
 }
 
 std::optional<std::string> GraphBuilder::boundAdvice(const DimExpr &a, const DimExpr &b) const {

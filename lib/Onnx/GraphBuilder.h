@@ -86,6 +86,9 @@ public:
   makeRegion(const std::vector<TypedShape> &inputTypes,
              const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body);
 
+  /// Adds the nodes that `make` makes behind those of a region.
+  Status extendRegion(Region &region, const std::function<Status()> &make);
+
   std::string where(const std::string &what) const { return path + ": " + what; }
   ValueId constantValue(ConstantRef c, const std::string &name = "");
   std::string uniqueName(const std::string &wanted);
@@ -111,6 +114,10 @@ public:
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }
   bool foundContradiction = false; // between what several nodes ask of sizes
+  /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
+  /// behind say of it narrows its range.
+  DimExpr newDataSize(const std::string &name, const DimExpr &bound);
+  std::vector<SymbolId> dataSizes; // all of these, in the order in which they were made
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.
   void needsConstant(ValueId id, const std::string &who);
@@ -139,6 +146,8 @@ private:
   std::set<std::string> graphInputs(const onnx::GraphProto &proto, NameScope &scope);
   /// Options that do not fit the model stand alone: what follows from them is no error of the model.
   Status checkOptions(const onnx::GraphProto &proto, const std::set<std::string> &unknownInputs);
+  /// The names of --dim, behind the nodes: some of them make sizes that depend on data.
+  Status checkDims();
   Status graphInput(const onnx::ValueInfoProto &input);
   /// An input that is its initialiser in every run: --shape may say of it what is so.
   Status constantInput(const onnx::ValueInfoProto &input, const Constant &value);

@@ -81,18 +81,29 @@ Status GraphBuilder::checkOptions(const onnx::GraphProto &proto,
   for (const Diagnostic &d : errors)
     if (d.id == Diag::BadOption)
       bad.push_back(d);
-  std::vector<std::string> inputs, named;
+  std::vector<std::string> inputs;
   for (const auto &input : proto.input())
     if (auto it = frame->scope->names.find(input.name());
         it != frame->scope->names.end() && (it->second < 0 || !graph.value(it->second).constant))
       inputs.push_back(input.name());
-  for (const auto &[name, size] : sizes)
-    named.push_back(name);
   for (const std::string &name : unknownInputs)
     bad.push_back({Diag::BadOption, "--shape " + name,
                    "the model has no input of this name; its inputs are " + listed(inputs)});
+  if (bad.empty())
+    return success();
+  return bad;
+}
+
+Status GraphBuilder::checkDims() {
+  std::vector<std::string> named;
+  for (const auto &[name, size] : sizes)
+    named.push_back(name);
+  for (const Symbol &s : graph.symbols)
+    if (s.isDataDependent())
+      named.push_back(s.name);
+  Diagnostics bad;
   for (const auto &[name, range] : options.dims)
-    if (!sizes.count(name))
+    if (std::find(named.begin(), named.end(), name) == named.end())
       bad.push_back({Diag::BadOption, "--dim " + name,
                      "no input of the model has a size of this name; " +
                          (named.empty() ? "all of them are fixed, which --shape can change"

@@ -220,10 +220,10 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
   NodeImporter importer(*this, node.op_type(), opset, nodeName, std::move(attributes),
                         std::move(inputs), outputNames);
   Status s = row.import(importer);
+  if (!importer.errors.empty()) // they came first
+    return std::move(importer.errors);
   if (!s.ok())
     return s;
-  if (!importer.errors.empty())
-    return std::move(importer.errors);
   if (std::string unused = importer.unusedAttribute(); !unused.empty())
     // The schemas are those of the default domain.
     return node.domain().empty() || node.domain() == "ai.onnx"

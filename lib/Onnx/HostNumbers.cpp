@@ -349,7 +349,11 @@ std::optional<DimExpr> HostNumbers::newSymbol(Id x, const std::string &node) {
   const int32_t last = writer.cast(write(write, x), DType::I64);
   writer.program.code.resize(static_cast<size_t>(last) + 1);
   writer.program.node = node;
-  if (!writer.program.valid(symbols.size()))
+  const auto dependsOnData = [&](const Instr &i) {
+    return i.op == Op::Symbol && symbols[static_cast<size_t>(i.value)].isDataDependent();
+  };
+  if (!writer.program.valid(symbols.size()) ||
+      std::any_of(writer.program.code.begin(), writer.program.code.end(), dependsOnData))
     return std::nullopt;
   const DimNumberRange &range = at(x).range;
   Symbol s;

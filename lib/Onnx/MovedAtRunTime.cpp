@@ -1,5 +1,6 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/Compose.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 
@@ -168,6 +169,67 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
     FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(out[d]), step));
     FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
     at = c.like(OpKind::Clip, {at, number(0), last});
+    FUSEC_TRY(result, c.gather(result, at, axis));
+  }
+  n.result(0, result);
+  return success();
+}
+
+namespace {
+
+/// Entry `i` of starts or ends (input `input`), counted from the front, between `low` and `high`. The least and the
+/// largest number of the operand's type stand for the ends of the axis, whatever its size.
+Result<ValueId> boundOfSlice(NodeImporter &n, size_t input, int64_t i, ValueId size, ValueId low,
+                             ValueId high) {
+  Compose c(n);
+  const bool isNarrow = n.type(input) == DType::I32;
+  if (const auto known = n.peek(input); known && (*known)[static_cast<size_t>(i)].isConst()) {
+    const int64_t v = (*known)[static_cast<size_t>(i)].constValue();
+    if (v >= (isNarrow ? INT32_MAX : INT64_MAX))
+      return high;
+    if (v <= (isNarrow ? INT32_MIN : INT64_MIN))
+      return low;
+  }
+  const ValueId list = c.cast(n.id(input), DType::I64);
+  ValueId at = n.reshape(c.slice(list, 0, i, 1), {});
+  FUSEC_TRY(const ValueId wrapped, c.binary(OpKind::Add, at, size));
+  FUSEC_TRY(const ValueId isNegative, c.binary(OpKind::Less, at, c.integer(0)));
+  FUSEC_TRY(at, c.where(isNegative, wrapped, at));
+  FUSEC_TRY(at, c.binary(OpKind::Max, at, low));
+  return c.binary(OpKind::Min, at, high);
+}
+
+} // namespace
+
+Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes,
+                   const std::vector<int64_t> &steps) {
+  Compose c(n);
+  ValueId result = n.id(0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i], step = steps[i], width = step < 0 ? -step : step;
+    if (step == 0 || step == INT64_MIN)
+      return n.fail(Diag::BadOperand, "a step is " + std::to_string(step));
+    const auto entry = static_cast<int64_t>(i);
+    FUSEC_TRY(const ValueId size, c.extent(n.id(0), axis));
+    // Backwards from the last element at most, to the first one, behind which is -1.
+    ValueId low = c.integer(0), high = size, first = low;
+    if (step < 0) {
+      FUSEC_TRY(high, c.binary(OpKind::Sub, size, c.integer(1)));
+      low = c.integer(-1);
+    }
+    FUSEC_TRY(const ValueId start, boundOfSlice(n, 1, entry, size, first, high));
+    FUSEC_TRY(const ValueId end, boundOfSlice(n, 2, entry, size, low, high));
+    FUSEC_TRY(ValueId length,
+              step < 0 ? c.binary(OpKind::Sub, start, end) : c.binary(OpKind::Sub, end, start));
+    FUSEC_TRY(length, c.binary(OpKind::Max, length, c.integer(0)));
+    if (width != 1) {
+      FUSEC_TRY(length, c.binary(OpKind::Add, length, c.integer(width - 1)));
+      FUSEC_TRY(length, c.binary(OpKind::Div, length, c.integer(width)));
+    }
+    const DimExpr most = ceilDiv(n.shape(0)[static_cast<size_t>(axis)], DimExpr(width));
+    FUSEC_TRY(const DimExpr count, n.dataSize(length, most, 0, static_cast<size_t>(axis)));
+    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(count), c.integer(step)));
+    FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
     FUSEC_TRY(result, c.gather(result, at, axis));
   }
   n.result(0, result);

@@ -110,6 +110,11 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     return ids;
   }
   Graph &g = builder.graph;
+  if (op == OpKind::DataSize) { // a symbol has its value from here, whatever is known of it
+    g.value(ids[0]).known = {builder.solver().canonical(DimExpr::symbol(*sizedSymbol(g, node)))};
+    builder.frame->region->nodes.push_back(std::move(node));
+    return ids;
+  }
   auto followed = builder.knownValues.follow(node);
   std::optional<std::vector<DimExpr>> elements;
   if (ids.size() == 1 && followed[0] && !isFloat(g.value(ids[0]).type))
@@ -234,6 +239,24 @@ ValueId NodeImporter::reshape(ValueId x, Shape shape) {
     in.push_back(operand);
   auto made = emitOne(OpKind::Reshape, std::move(in), {}, {shape});
   return orStandIn(std::move(made), typeOf(x), std::move(shape));
+}
+
+Result<DimExpr> NodeImporter::dataSize(ValueId count, const DimExpr &bound, size_t i, size_t axis) {
+  if (auto known = knownElements(builder.graph.value(count)))
+    return (*known)[0];
+  const DimExpr size = newSize(bound, i, axis);
+  FUSEC_TRY([[maybe_unused]] const ValueId told, tellSize(size, count));
+  return builder.solver().canonical(size);
+}
+
+DimExpr NodeImporter::newSize(const DimExpr &bound, size_t i, size_t axis) {
+  const std::string output = wants(i) ? outputNames[i] : nodeName;
+  return builder.newDataSize(output + "_d" + std::to_string(axis), bound);
+}
+
+Result<ValueId> NodeImporter::tellSize(const DimExpr &size, ValueId count) {
+  const Symbol &symbol = symbols()[static_cast<size_t>(size.symbolId())];
+  return emitOne(OpKind::DataSize, {count}, {{"symbol", std::string(symbol.name)}});
 }
 
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {

@@ -104,6 +104,12 @@ public:
   ValueId constantValue(ConstantRef c);
   ValueId intsValue(const std::vector<int64_t> &v); // vector i64
   ValueId scalarValue(DType type, double v);
+  /// The size that the number `count` (i64 of rank 0) is in each run, from 0 to `bound`; called after dimension `axis`
+  /// of output `i`. What has it stands behind this.
+  Result<DimExpr> dataSize(ValueId count, const DimExpr &bound, size_t i, size_t axis);
+  /// dataSize() in two steps: a size, which nothing uses before it is told; then the number, known to be it.
+  DimExpr newSize(const DimExpr &bound, size_t i, size_t axis);
+  Result<ValueId> tellSize(const DimExpr &size, ValueId count);
   /// A Reshape to `shape`, whose dims may be symbolic.
   ValueId reshape(ValueId x, Shape shape);
   /// The operand that describes `shape`: a constant, or kNoValue where it is symbolic.
@@ -153,9 +159,10 @@ public:
   /// What to say of an attribute that nobody asked for: no opset has it, another one has, or fusec does without.
   Diagnostic unreadAttribute(const std::string &key) const;
 
-private:
   /// Asks the model's sizes for what this node needs; false where that cannot be had.
   bool require(SizeRule rule, Need need) const;
+
+private:
   /// What the rule of an operator, or another check of sizes, found.
   Diagnostic say(const Misfit &m) const;
   Attributes withOwn(OpKind op, Attributes attrs);

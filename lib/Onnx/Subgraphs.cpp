@@ -102,21 +102,26 @@ Result<std::vector<ValueId>> GraphBuilder::inlineSubgraph(const onnx::GraphProto
   return outputs;
 }
 
+Status GraphBuilder::extendRegion(Region &region, const std::function<Status()> &make) {
+  ImportFrame inner = *frame;
+  inner.region = &region;
+  ImportFrame *outer = frame;
+  frame = &inner;
+  Status status = make();
+  frame = outer;
+  return status;
+}
+
 Result<Region> GraphBuilder::makeRegion(
     const std::vector<TypedShape> &inputTypes,
     const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body) {
   Region region;
   for (const TypedShape &t : inputTypes)
     region.inputs.push_back(newValue("", t.type, t.shape));
-  ImportFrame inner = *frame;
-  inner.region = &region;
-  ImportFrame *outer = frame;
-  frame = &inner;
-  Result<std::vector<ValueId>> outputs = body(region.inputs);
-  frame = outer;
-  if (!outputs.ok())
-    return std::move(outputs.errors());
-  region.outputs = std::move(*outputs);
+  FUSEC_CHECK(extendRegion(region, [&]() -> Status {
+    FUSEC_TRY(region.outputs, body(region.inputs));
+    return success();
+  }));
   return region;
 }
 

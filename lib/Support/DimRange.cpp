@@ -1,5 +1,5 @@
 #include "Support/DimNode.h"
-#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -301,8 +301,7 @@ void DimExpr::collectSymbols(std::vector<SymbolId> &out) const {
 Symbol dataDependentSymbol(std::string name, const DimExpr &bound,
                            const std::vector<Symbol> &symbols) {
   const int64_t most = std::max<int64_t>(bound.range(symbols).max, 0);
-  const int64_t likely = bound.evaluate(optValues(symbols)).value_or(most);
-  return {std::move(name), 0, std::clamp<int64_t>(likely, 0, most), most, 1, nullptr, bound};
+  return {std::move(name), 0, static_cast<int64_t>(SymbolKind::Any), most, 1, nullptr, bound};
 }
 
 DimExpr atBounds(const DimExpr &size, const std::vector<Symbol> &symbols) {

@@ -4,6 +4,8 @@
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
 
+#include <algorithm>
+
 // If, Loop and Scan. Bodies become regions; an If whose condition is constant is replaced by its branch.
 
 namespace fusec {
@@ -84,6 +86,34 @@ bool passesOn(const Region &region, ValueId id, size_t index) {
   return index < region.inputs.size() && id == region.inputs[index];
 }
 
+/// What a body hands on has sizes that are known around it: behind `own` data sizes come those of the body.
+Status hasOuterSizes(NodeImporter &n, const Region &region, size_t own) {
+  const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
+  for (ValueId id : region.outputs)
+    for (SymbolId s : symbolsIn(n.graph().value(id)))
+      if (std::find(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(), s) != all.end())
+        return n.fail(Diag::UnsupportedShape,
+                      "the body hands on " + typeText(n.graph().value(id), n.symbols()) +
+                          ", whose size '" + n.symbols()[static_cast<size_t>(s)].name +
+                          "' it computes anew in each trip");
+  return success();
+}
+
+/// Whether a trip leaves a carried value's shape as it is, or would for what its sizes then have to be.
+bool keepsShape(const NodeImporter &n, const Shape &before, const Shape &after) {
+  bool keeps = before.size() == after.size();
+  for (size_t d = 0; keeps && d < before.size(); ++d)
+    keeps = before[d] == after[d] ||
+            n.require({SizeRule::Kind::Equal,
+                       before[d],
+                       after[d],
+                       {},
+                       {},
+                       "a trip must leave the sizes of what is carried as they are"},
+                      Need::Solved);
+  return keeps;
+}
+
 constexpr const char *kLoopOutputs =
     "the body must make the condition, the carried values and the scan outputs";
 
@@ -112,6 +142,70 @@ Status initialValues(NodeImporter &n, const onnx::GraphProto &body, std::vector<
   return success();
 }
 
+/// Scan outputs of a loop that ends when the data says so: carried tensors as long as it may run at most, of which each
+/// trip writes its part, beside the number of trips. What is behind that number is cut off. `bound` is of the trips,
+/// `goesOn` tells that the body does not end them.
+Status stackedByData(NodeImporter &n, Region region, size_t carried, const DimExpr &bound,
+                     bool goesOn) {
+  GraphBuilder &builder = n.graphBuilder();
+  Compose c(n);
+  const DimExpr size = n.newSize(bound, carried, 0), most = atBounds(size, n.symbols());
+  if (most.isConst(INT64_MAX)) {
+    const std::string text = "how often the loop runs depends on the data, and so does the size of "
+                             "output " +
+                             std::to_string(carried) + ", which has no upper bound: --dim " +
+                             size.str(n.symbols()) + "=0..N";
+    return n.needsConstant(text,
+                           goesOn && n.has(0) ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
+  }
+  std::vector<ValueId> in = n.ids();
+  in.resize(carried + 2, kNoValue);
+  for (size_t i = 0; i < 2; ++i)
+    if (in[i] != kNoValue)
+      in[i] = n.reshape(in[i], {});
+  std::vector<ValueId> slices(region.outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried),
+                              region.outputs.end());
+  region.outputs.resize(1 + carried);
+  auto carry = [&](ValueId init) {
+    in.push_back(init);
+    region.inputs.push_back(builder.newValue("", n.typeOf(init), n.shapeOf(init)));
+    return region.inputs.back();
+  };
+  const ValueId trips = carry(c.integer(0));
+  std::vector<ValueId> stacks;
+  for (ValueId slice : slices) {
+    Shape whole = n.shapeOf(slice);
+    whole.insert(whole.begin(), most);
+    stacks.push_back(carry(c.filled(n.typeOf(slice), 0, std::move(whole))));
+  }
+  FUSEC_CHECK(builder.extendRegion(region, [&]() -> Status {
+    FUSEC_TRY(region.outputs.emplace_back(), c.binary(OpKind::Add, trips, c.integer(1)));
+    const ValueId at = n.reshape(trips, {DimExpr(1), DimExpr(1)});
+    for (size_t i = 0; i < slices.size(); ++i) {
+      Shape row = n.shapeOf(slices[i]);
+      row.insert(row.begin(), DimExpr(1));
+      FUSEC_TRY(region.outputs.emplace_back(),
+                n.emitOne(OpKind::ScatterND, {stacks[i], at, n.reshape(slices[i], std::move(row))},
+                          {{"reduction", std::string("none")}}));
+    }
+    return success();
+  }));
+  std::vector<Region> regions;
+  regions.push_back(std::move(region));
+  FUSEC_TRY(const std::vector<ValueId> made,
+            n.emit(OpKind::Loop, std::move(in), {}, std::vector<Shape>(carried + 1 + slices.size()),
+                   std::move(regions)));
+  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(size, made[carried]));
+  for (size_t i = 0; i < carried; ++i)
+    n.result(i, made[i]);
+  const ValueId rows = c.iota(n.graphBuilder().solver().canonical(size));
+  for (size_t i = 0; i < slices.size(); ++i) {
+    FUSEC_TRY(const ValueId stacked, c.gather(made[carried + 1 + i], rows, 0));
+    n.result(carried + i, stacked);
+  }
+  return success();
+}
+
 Status loop(NodeImporter &n) {
   const onnx::GraphProto *body = n.attrGraph("body");
   if (!body)
@@ -132,6 +226,7 @@ Status loop(NodeImporter &n) {
   }
   if (neverRuns(n))
     return initialValues(n, *body, std::move(types));
+  const size_t sizesAround = n.graphBuilder().dataSizes.size();
   auto imported = n.graphBuilder().importSubgraph(*body, types, n.name());
   auto askWhetherRuns = [&] { // one that never does is served whatever its body is
     n.ask(n.id(0));
@@ -149,7 +244,7 @@ Status loop(NodeImporter &n) {
     TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
     if (in.type != out.type)
       return n.mismatch("carried value " + std::to_string(i) + " changes its type");
-    if (in.shape != out.shape) {
+    if (!keepsShape(n, in.shape, out.shape)) {
       askWhetherRuns();
       return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
                                                 typeText(in.type, in.shape, n.symbols()) + " to " +
@@ -157,6 +252,7 @@ Status loop(NodeImporter &n) {
     }
     outs.emplace_back();
   }
+  FUSEC_CHECK(hasOuterSizes(n, region, sizesAround));
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
   auto trips = n.numOutputs() > carried && n.has(0) ? n.known(0) : n.peek(0);
   auto start = n.peekInts(1);
@@ -164,17 +260,16 @@ Status loop(NodeImporter &n) {
   bool passes = passesOn(region, region.outputs[0], 1);
   const bool goesOn = (stays && (*stays)[0].isConst(1)) || passes;
   const bool always = (!n.has(1) || start) && goesOn;
+  if (n.numOutputs() > carried && (!trips || !always)) {
+    askWhetherRuns();
+    n.ask(region.outputs[0]);
+    const auto declared = n.declared(carried);
+    const DimExpr most = trips                                  ? max((*trips)[0], DimExpr(0))
+                         : declared && !declared->shape.empty() ? declared->shape[0]
+                                                                : DimExpr(INT64_MAX);
+    return stackedByData(n, std::move(region), carried, most, goesOn);
+  }
   for (size_t i = carried; i < n.numOutputs(); ++i) {
-    if (!trips || !always) {
-      askWhetherRuns();
-      n.ask(region.outputs[0]);
-      const std::string text = "how often the loop runs depends on the data, and so does the "
-                               "size of output " +
-                               std::to_string(i);
-      // Constants help where the body does not end the loop.
-      const bool help = goesOn && n.has(0);
-      return n.needsConstant(text, help ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
-    }
     const DimExpr &count = (*trips)[0];
     outs.push_back({count.range(n.symbols()).min < 0 ? max(count, DimExpr(0)) : count});
   }
@@ -222,9 +317,11 @@ Status scan(NodeImporter &n) {
     slice.erase(slice.begin() + inAxes[i]);
     types.push_back({n.type(input), std::move(slice)});
   }
+  const size_t sizesAround = n.graphBuilder().dataSizes.size();
   FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
   if (region.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "the body must make as many outputs as the node has");
+  FUSEC_CHECK(hasOuterSizes(n, region, sizesAround));
   for (size_t k = 0; k < outAxes.size(); ++k) {
     const Shape &slice = n.shapeOf(region.outputs[static_cast<size_t>(states) + k]);
     FUSEC_TRY(outAxes[k], n.axis(outAxes[k], static_cast<int64_t>(slice.size()) + 1));
@@ -244,7 +341,7 @@ constexpr OpRow kRows[] = {
     {"If", 1, kNewestOpset, 1, 1, -1, ifOp,
      "both branches make equal shapes, or the condition is constant"},
     {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
-     "carried values keep their shape; scan outputs need a fixed trip count", 0b11},
+     "carried values keep their shape; scan outputs need a bound on the number of trips", 0b11},
     {"Scan", 9, kNewestOpset, 1, -1, -1, scan},
 };
 

@@ -1,5 +1,6 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -89,7 +90,7 @@ Status topK(NodeImporter &n) {
              declared->shape[static_cast<size_t>(axis)].isConst())
       k = declared->shape[static_cast<size_t>(axis)].constValue();
     else
-      return n.needsConstant("k is a run-time value; it must be constant", {1});
+      return topKOfData(n, axis);
   }
   return n.finish(OpKind::TopK, {n.id(0), n.intsValue({k})}, {{"axis", axis}});
 }
@@ -97,9 +98,7 @@ Status topK(NodeImporter &n) {
 Status nonZero(NodeImporter &n) {
   ConstantRef c = n.constant(0);
   if (!c || c->numElements() > kMaxFoldedElements)
-    return n.needsConstant("how many elements are not zero depends on the data; the operand "
-                           "must be constant",
-                           {0});
+    return nonZeroOfData(n);
   auto rank = static_cast<int64_t>(c->dims.size());
   std::vector<int64_t> found;
   for (int64_t i = 0; i < c->numElements(); ++i)
@@ -122,12 +121,17 @@ Status compress(NodeImporter &n) {
   if (!flat) {
     FUSEC_TRY(axis, n.axis(n.attrInt("axis"), n.rank(0)));
   }
+  if (n.type(1) != DType::Bool || n.rank(1) != 1)
+    return n.mismatch("the condition must be a vector of bool");
   auto condition = n.ints(1);
-  if (!condition || n.type(1) != DType::Bool)
-    return n.needsConstant("how many elements remain depends on the data; the condition must "
-                           "be constant",
-                           {1});
   DimExpr size = flat ? numElements(n.shape(0)) : n.shape(0)[static_cast<size_t>(axis)];
+  if (!condition) {
+    if ((n.shape(1)[0] - size).range(n.symbols()).min > 0)
+      return n.fail(Diag::BadOperand, "the condition is longer than the axis");
+    FUSEC_TRY(const ValueId places, chosenOnes(n, n.id(1), flat ? 0 : static_cast<size_t>(axis)));
+    ValueId x = flat ? n.reshape(n.id(0), {size}) : n.id(0);
+    return n.finish(OpKind::Gather, {x, places}, {{"axis", flat ? 0 : axis}});
+  }
   if (static_cast<int64_t>(condition->size()) > size.range(n.symbols()).min)
     return n.fail(Diag::BadOperand, "the condition is longer than the axis");
   // A selection by constants is a gather.
@@ -145,16 +149,18 @@ Status tensorScatter(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Compress", 9, kNewestOpset, 2, 2, 1, compress, "constant condition"},
+    {"Compress", 9, kNewestOpset, 2, 2, 1, compress},
     {"Gather", 1, kNewestOpset, 2, 2, 1, gather},
     {"GatherElements", 11, kNewestOpset, 2, 2, 1, gatherElements},
     {"GatherND", 11, kNewestOpset, 2, 2, 1, sameOperator},
-    {"NonZero", 9, kNewestOpset, 1, 1, 1, nonZero, "constant operand"},
+    {"NonZero", 9, kNewestOpset, 1, 1, 1, nonZero},
     {"Scatter", 9, 10, 3, 3, 1, scatterElements},
     {"ScatterElements", 11, kNewestOpset, 3, 3, 1, scatterElements},
     {"ScatterND", 11, kNewestOpset, 3, 3, 1, sameOperator},
     {"TensorScatter", 24, kNewestOpset, 2, 3, 1, tensorScatter},
-    {"TopK", 1, kNewestOpset, 1, 2, 2, topK, "k known at compile time or declared"},
+    {"TopK", 1, kNewestOpset, 1, 2, 2, topK},
+    {"Unique", 11, kNewestOpset, 1, 1, 4, uniqueOfData,
+     "slices along the axis of at most 64 elements"},
 };
 
 } // namespace

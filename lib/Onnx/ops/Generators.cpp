@@ -81,14 +81,51 @@ Status constantOfShape(NodeImporter &n) {
   return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {out});
 }
 
-/// Why the length of a Range does not follow from its operands.
-Diagnostic unknownLength(NodeImporter &n) {
-  const std::string text = "the length of the range must follow from constants and input shapes";
+/// How many numbers from start to limit, by delta, there are: an i64.
+Result<ValueId> countOfRange(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
+  Compose c(n);
+  FUSEC_TRY(ValueId span, c.binary(OpKind::Sub, limit, start));
+  if (isFloat(n.typeOf(start))) {
+    FUSEC_TRY(const ValueId steps,
+              c.binary(OpKind::Div, c.cast(span, DType::F64), c.cast(delta, DType::F64)));
+    FUSEC_TRY(const ValueId count,
+              c.binary(OpKind::Max, c.unary(OpKind::Ceil, steps), c.scalar(DType::F64, 0)));
+    return c.cast(count, DType::I64);
+  }
+  delta = c.cast(delta, DType::I64);
+  span = c.cast(span, DType::I64);
+  FUSEC_TRY(const ValueId isDown, c.binary(OpKind::Less, delta, c.integer(0)));
+  FUSEC_TRY(span, c.where(isDown, c.unary(OpKind::Neg, span), span));
+  FUSEC_TRY(span, c.binary(OpKind::Max, span, c.integer(0)));
+  const ValueId width = c.unary(OpKind::Abs, delta);
+  FUSEC_TRY(span, c.binary(OpKind::Add, span, width));
+  FUSEC_TRY(span, c.binary(OpKind::Sub, span, c.integer(1)));
+  return c.binary(OpKind::Div, span, width);
+}
+
+/// Why the length of a Range has no bound.
+Diagnostic unknownLength(NodeImporter &n, const DimExpr &size) {
+  const std::string text =
+      "the length of the range must follow from constants and input shapes, or "
+      "have an upper bound: --dim " +
+      size.str(n.symbols()) + "=0..N";
   Shape open;
   for (size_t i = 0; i < 3; ++i)
     if (auto known = n.peek(i))
       open.insert(open.end(), known->begin(), known->end());
   return open.size() == 3 ? n.needsFixed(text, open) : n.needsConstant(text, {0, 1, 2});
+}
+
+/// A range whose length depends on data. Nothing bounds it but what --dim says.
+Status rangeByData(NodeImporter &n) {
+  ValueId operands[3];
+  for (size_t i = 0; i < 3; ++i)
+    operands[i] = n.reshape(n.id(i), {});
+  FUSEC_TRY(const ValueId count, countOfRange(n, operands[0], operands[1], operands[2]));
+  FUSEC_TRY(const DimExpr size, n.dataSize(count, DimExpr(INT64_MAX), 0, 0));
+  if (atBounds(size, n.symbols()).isConst(INT64_MAX))
+    return unknownLength(n, size);
+  return n.finish(OpKind::Range, {operands[0], kNoValue, operands[2]}, {}, {{size}});
 }
 
 /// Always positive, always negative, or 0.
@@ -164,7 +201,7 @@ Status range(NodeImporter &n) {
   } else if (auto declared = n.declared(0); declared && declared->shape.size() == 1) {
     count = declared->shape[0];
   } else {
-    return unknownLength(n);
+    return rangeByData(n);
   }
   ValueId limitOperand = cl ? n.reshape(n.id(1), {}) : kNoValue;
   return n.finish(OpKind::Range, {n.reshape(n.id(0), {}), limitOperand, n.reshape(n.id(2), {})}, {},
@@ -218,7 +255,8 @@ constexpr OpRow kRows[] = {
     {"HammingWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
     {"HannWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
     {"OneHot", 9, kNewestOpset, 3, 3, 1, oneHot, "depth known at compile time or declared"},
-    {"Range", 11, kNewestOpset, 3, 3, 1, range, "length known at compile time or declared"},
+    {"Range", 11, kNewestOpset, 3, 3, 1, range,
+     "a length that depends on data needs a bound by --dim"},
 };
 
 } // namespace

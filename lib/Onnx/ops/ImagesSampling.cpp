@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 // Grids of positions, and regions of images.
@@ -94,6 +95,7 @@ Status roiAlign(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"AffineGrid", 20, kNewestOpset, 2, 2, 1, affineGrid, "size known at compile time or declared"},
+    {"NonMaxSuppression", 10, kNewestOpset, 2, 5, 1, nonMaxSuppression},
     {"RoiAlign", 10, kNewestOpset, 3, 3, 1, roiAlign},
 };
 

@@ -20,8 +20,6 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
   std::vector<int64_t> starts, ends;
   bool fixed = true;
   for (size_t i = 0; i < spec.axes.size(); ++i) {
-    if (!spec.starts[i] || !spec.ends[i])
-      return n.needsConstant("starts and ends must follow from constants and input shapes", {1, 2});
     const DimExpr &size = n.shape(0)[static_cast<size_t>(spec.axes[i])];
     FUSEC_TRY(SliceBounds bounds,
               n.sizes().slice(size, *spec.starts[i], *spec.ends[i], spec.steps[i]));
@@ -46,6 +44,13 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     dynamicInputs = {n.id(0), values(spec.starts), values(spec.ends), n.intsValue(spec.axes)};
   }
   return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs));
+}
+
+/// Whether a bound is a run-time value.
+bool isDecidedByData(const SliceSpec &spec) {
+  auto isOpen = [](const std::optional<DimExpr> &bound) { return !bound; };
+  return std::any_of(spec.starts.begin(), spec.starts.end(), isOpen) ||
+         std::any_of(spec.ends.begin(), spec.ends.end(), isOpen);
 }
 
 Status slice(NodeImporter &n) {
@@ -105,6 +110,8 @@ Status slice(NodeImporter &n) {
       return n.fail(Diag::BadOperand, "an axis is given twice");
     spec.axes.push_back(normal);
   }
+  if (isDecidedByData(spec))
+    return sliceByData(n, spec.axes, spec.steps);
   return applySlice(n, spec, n.ids());
 }
 
@@ -246,7 +253,7 @@ constexpr OpRow kRows[] = {
     {"Pad", 1, kNewestOpset, 1, 4, 1, pad,
      "pads that follow from shapes, or the output's shape declared"},
     {"Slice", 1, kNewestOpset, 1, 5, 1, slice,
-     "bounds that follow from constants and shapes, or the output's shape declared"},
+     "axes and steps that follow from constants and shapes, or the output's shape declared"},
 };
 
 } // namespace

@@ -273,7 +273,9 @@ def main():
         print(f"{name}: {text or 'done'}")
         if not text:
             continue
-        options = re.findall(r"--dim (\w+)=(SIZE|\d+)", text)
+        for bound in re.findall(r"--dim (\w+)=0\.\.N", text):
+            print(f"--dim {bound}=0..8: {said(fusec, path, '--dim', f'{bound}=0..8') or 'done'}")
+        options = re.findall(r"--dim (\w+)=(SIZE|\d+)(?!\.\.)\b", text)
         options = [part for o, size in options for part in ("--dim", f"{o}={SIZES[o] if size == 'SIZE' else size}")]
         if shape := re.search(r"--shape (\w+):AxBxC", text):
             options += ["--shape", f"{shape[1]}:2x3x4"]

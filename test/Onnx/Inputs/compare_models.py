@@ -295,3 +295,67 @@ def far_samples(rank):
     for d in range(rank):
         grid[..., d].flat = np.roll(FAR, d)
     return proto, {"x": shape, "g": grid}
+
+
+def chosen_ones():
+    """Places, values and a product of what is positive, whose number the data decides."""
+    nodes = [
+        helper.make_node("Greater", ["x", "zero"], ["m"]),
+        helper.make_node("NonZero", ["m"], ["y"], name="places"),
+        helper.make_node("Transpose", ["y"], ["at"], perm=[1, 0]),
+        helper.make_node("GatherND", ["x", "at"], ["z"]),
+        helper.make_node("Mul", ["z", "z"], ["square"]),
+        helper.make_node("ReduceSum", ["square"], ["total"], keepdims=0),
+        helper.make_node("Size", ["z"], ["many"]),
+    ]
+    data = [numpy_helper.from_array(np.float32(0), "zero")]
+    return model(nodes, [info("x", ("n", "m"))], ["y", "z", "square", "total", "many"], data)
+
+
+def compressed(axis=None):
+    attributes = {} if axis is None else {"axis": axis}
+    node = helper.make_node("Compress", ["x", "c"], ["y"], name="n", **attributes)
+    return model([node], [info("x", ("a", "b")), info("c", ("k",), BOOL)], ["y"])
+
+
+def sliced_by_data(step, kind=INT64):
+    """Along both axes from one input to another, by a constant step."""
+    data = [ints("a", [0, 1]), ints("p", [step, 1])]
+    node = helper.make_node("Slice", ["x", "s", "e", "a", "p"], ["y"], name="n")
+    return model([node], [info("x", ("n", "m")), info("s", (2,), kind), info("e", (2,), kind)], ["y"], data)
+
+
+def largest_of_data():
+    node = helper.make_node("TopK", ["x", "k"], ["y", "z"], name="n", axis=1)
+    return model([node], [info("x", (3, "n")), info("k", (1,), INT64)], ["y", "z"])
+
+
+def distinct(axis=None, in_order=1):
+    attributes = {"sorted": in_order, **({} if axis is None else {"axis": axis})}
+    node = helper.make_node("Unique", ["x"], ["y", "z", "u", "v"], name="n", **attributes)
+    return model([node], [info("x", ("n", 3))], ["y", "z", "u", "v"])
+
+
+def boxes(centre=0):
+    operands = ["x", "scores", "most", "overlap", "least"]
+    node = helper.make_node("NonMaxSuppression", operands, ["y"], name="n", center_point_box=centre)
+    data = [ints("most", [4]), numpy_helper.from_array(np.float32(0.4), "overlap")]
+    inputs = [info("x", (2, "n", 4)), info("scores", (2, 3, "n")), info("least", (1,))]
+    return model([node], inputs, ["y"], data)
+
+
+def counted_rounds():
+    """A loop that collects a value of each round, and ends when the sum of them is large enough."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "x"], ["v2"]),
+            helper.make_node("ReduceSum", ["v2"], ["sum"], keepdims=0),
+            helper.make_node("Less", ["sum", "enough"], ["go2"]),
+            helper.make_node("Mul", ["v2", "v2"], ["s"]),
+        ],
+        "body",
+        [info("it", (), INT64), info("go", (), BOOL), info("v", (3,))],
+        [info("go2", (), BOOL), info("v2", (3,)), info("s", (3,))],
+    )
+    node = helper.make_node("Loop", ["trips", "", "x"], ["y", "z"], name="l", body=body)
+    return model([node], [info("x", (3,)), info("enough", ())], ["y", "z"], [ints("trips", 50)])

@@ -198,5 +198,7 @@ TEST_CASE("no option is named that does not suffice") {
   m.input("x", {3}, kI64).input("from", {}, kI64).ints("step", {1}, true).output("y");
   attribute(m.node("ReduceMax", {"x"}, {"to"}), "keepdims", 0);
   m.node("Range", {"from", "to", "step"}, {"y"});
-  CHECK(complaint(m) == "the length of the range must follow from constants and input shapes\n");
+  CHECK(complaint(m) ==
+        "the length of the range must follow from constants and input shapes, or have an upper "
+        "bound: --dim y_d0=0..N\n");
 }
