@@ -156,8 +156,9 @@ struct Control {
   /// What is carried, in the order of the results: the first values, what the body reads and what it writes.
   std::vector<TensorId> carriedInit, carriedIn, carriedOut;
 
-  /// What Size gives its value to.
+  /// What Size gives its value to, and whether rules speak of it: then it stays, with or without users.
   SymbolId symbol = -1;
+  bool isTested = false;
 };
 
 struct Item {

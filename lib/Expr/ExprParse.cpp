@@ -327,6 +327,7 @@ private:
         c.symbol = static_cast<SymbolId>(s);
     if (c.symbol < 0)
       return in.error("there is no symbol '" + symbol + "'");
+    c.isTested = in.accept("tested");
     FUSEC_TRY(c.onnxNodes, origin());
     return c;
   }

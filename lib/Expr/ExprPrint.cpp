@@ -215,7 +215,8 @@ private:
     }
     if (c.kind == Control::Kind::Size) {
       out += pad(indent) + "size " + nameToText(c.name) + " " + ref(c.tripCount) + " symbol " +
-             nameToText(program.symbols[c.symbol].name) + origin(c.onnxNodes) + "\n";
+             nameToText(program.symbols[c.symbol].name) + (c.isTested ? " tested" : "") +
+             origin(c.onnxNodes) + "\n";
       return;
     }
     out += pad(indent) + "loop " + nameToText(c.name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 // Runs last in every list of passes: whatever a pass leaves unused goes here, nodes come in an order that a model's
 // list of them has no part in, and the numbering becomes that of the text form, on which the equality of dumps rests.
@@ -23,6 +24,21 @@ void collectUses(const Region &region, std::vector<ValueId> &uses) {
 
 /// Values whose nodes give symbols their values, by symbol.
 using Sizes = std::unordered_map<SymbolId, ValueId>;
+/// The values among them whose symbols rules speak of.
+std::unordered_set<ValueId> testedSizes(const Graph &graph, const Sizes &sizes) {
+  std::unordered_set<ValueId> tested;
+  if (sizes.empty())
+    return tested;
+  for (const SizeRule &rule : graph.sizeRules.rules) {
+    std::vector<SymbolId> used;
+    rule.left.collectSymbols(used);
+    rule.right.collectSymbols(used);
+    for (SymbolId s : used)
+      if (auto it = sizes.find(s); it != sizes.end())
+        tested.insert(it->second);
+  }
+  return tested;
+}
 void collectSizes(const Graph &graph, const Region &region, Sizes &sizes) {
   for (const Node &n : region.nodes) {
     if (n.op == OpKind::DataSize)
@@ -47,10 +63,11 @@ void collectSizes(const Graph &graph, const Sizes &sizes, const Node &node,
       collectSizes(graph, sizes, n, uses);
 }
 
-/// Marks what the outputs of a region need, erases the rest, and lists nodes behind those that they need: the first
-/// output's first, of each node the first operand's first. Not by recursion: ten thousand nodes
-/// may stand in a row.
-void sweep(const Graph &graph, const Sizes &sizes, Region &region, std::vector<bool> &live) {
+/// Marks what the outputs of a region and its sizes among `roots` need, erases the rest, and lists nodes behind those
+/// that they need: the first output's first, of each node the first operand's first. Not by recursion: ten thousand
+/// nodes may stand in a row.
+void sweep(const Graph &graph, const Sizes &sizes, const std::unordered_set<ValueId> &roots,
+           Region &region, std::vector<bool> &live) {
   std::unordered_map<ValueId, size_t> producers;
   for (size_t i = 0; i < region.nodes.size(); ++i)
     for (ValueId id : region.nodes[i].outputs)
@@ -72,16 +89,22 @@ void sweep(const Graph &graph, const Sizes &sizes, Region &region, std::vector<b
     seen[it->second] = true;
     Node &n = region.nodes[it->second];
     for (Region &r : n.regions)
-      sweep(graph, sizes, r, live);
+      sweep(graph, sizes, roots, r, live);
     Visit visit{it->second, {}};
     if (!sizes.empty())
       collectSizes(graph, sizes, n, visit.needs);
     collectUses(n, visit.needs);
     open.push_back(std::move(visit));
   };
+  std::vector<ValueId> needed;
+  if (!roots.empty())
+    for (const Node &n : region.nodes)
+      if (n.op == OpKind::DataSize && roots.count(n.outputs[0]))
+        needed.push_back(n.outputs[0]);
+  needed.insert(needed.end(), region.outputs.begin(), region.outputs.end());
   std::vector<Node> kept;
-  for (ValueId output : region.outputs) {
-    need(output);
+  for (ValueId id : needed) {
+    need(id);
     while (!open.empty()) {
       Visit &top = open.back();
       if (top.next < top.needs.size()) {
@@ -150,7 +173,7 @@ Result<Graph> eliminateDeadCode(Graph graph, const GraphPassOptions &) {
   std::vector<bool> live(graph.values.size(), false);
   Sizes sizes;
   collectSizes(graph, graph.body, sizes);
-  sweep(graph, sizes, graph.body, live);
+  sweep(graph, sizes, testedSizes(graph, sizes), graph.body, live);
   computeCaptures(graph);
   renumber(graph, live);
   return graph;

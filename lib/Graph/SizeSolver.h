@@ -75,6 +75,7 @@ private:
   /// What computes it may give more or less now than when it was added.
   void renewRange(size_t id, const Symbol &range);
   Answer apply(State &state, const SizeRule &rule) const;
+  Answer decide(State &state, const SizeRule &rule) const;
   Answer applyEqual(State &state, const SizeRule &rule, const DimExpr &left,
                     const DimExpr &right) const;
   Answer applyPart(State &state, SizeRule rule, const DimEquation &equation) const;
@@ -88,6 +89,8 @@ private:
   void test(const SizeRule &rule);
   /// Whether it speaks of sizes that depend on data.
   bool isOfData(const SizeRule &rule) const;
+  bool isKnownInTime(const State &before, const State &after) const;
+  std::pair<SymbolId, const DimExpr *> sizeOfData(const DimExpr &left, const DimExpr &right) const;
   void replay();
 
   State now;

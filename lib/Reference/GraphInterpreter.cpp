@@ -54,7 +54,8 @@ public:
     if (const std::optional<SymbolId> open = binder.define())
       return Diagnostic{Diag::ShapeMismatch, "size '" + graph.symbols[index(*open)].name + "'",
                         "has no value, or one outside its range, for these shapes"};
-    if (std::string rule = brokenRule(graph.sizeRules, graph.symbols, sizesOf(inputs), false);
+    runSizes = sizesOf(inputs);
+    if (std::string rule = brokenRule(graph.sizeRules, graph.symbols, runSizes, false);
         !rule.empty())
       return Diagnostic{Diag::ShapeMismatch, graph.name, rule};
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -191,11 +192,15 @@ private:
     const TensorRef size = get(node.inputs[0]);
     const int64_t value = size->ints[0];
     const std::optional<int64_t> bound = binder.evaluate(*symbol.bound);
-    if (!bound || value > *bound || !binder.bind({DimExpr::symbol(id)}, {value}, false))
+    if (!bound || value > *bound || !binder.set(id, value))
       return OpCall{graph, node, {}, binder.values()}.fail(
           "size '" + symbol.name + "' is " + std::to_string(value) + ", at most " +
               (bound ? std::to_string(*bound) : symbol.bound->str(graph.symbols)) + " are allowed",
           Diag::LimitExceeded);
+    runSizes[index(id)].value = value;
+    if (std::string rule = brokenRule(graph.sizeRules, graph.symbols, runSizes, false);
+        !rule.empty())
+      return Diagnostic{Diag::ShapeMismatch, graph.name, rule};
     return define(node.outputs[0], size);
   }
 
@@ -340,6 +345,7 @@ private:
   const GraphInterpreterOptions &options;
   std::vector<TensorRef> values; // by ValueId
   SymbolBinder binder;
+  std::vector<RunSize> runSizes; // symbols and inferred sizes; of the data once they are told
 };
 
 } // namespace

@@ -24,8 +24,10 @@ public:
   /// nullopt where a symbol is not known.
   std::optional<int64_t> evaluate(const DimExpr &e) const;
 
-private:
+  /// Whatever the symbol was before; false when the value is not in its range.
   bool set(SymbolId id, int64_t value);
+
+private:
   bool solveFor(SymbolId id, const DimExpr &e, int64_t value);
 
   const std::vector<Symbol> *symbols;

@@ -72,7 +72,8 @@ private:
   struct Size {
     const bundle::Step *step;
     const bundle::DimCode *bound;
-    std::vector<int32_t> temps, outputs; // tensors
+    std::vector<int32_t> temps, outputs;        // tensors
+    std::vector<const bundle::DimRule *> rules; // to be tested when it is known
     struct Launched {
       int32_t number; // of `launches`
       const bundle::Step *step;
@@ -101,10 +102,14 @@ private:
   fusert_status pack(const std::vector<int32_t> &tensors, std::vector<uint64_t> &offsets,
                      size_t &bytes) const;
   fusert_status workOut(Size &size);
+  void findRules();
+  fusert_status testRules(const Size &size, size_t index) const;
 
   const Model *model = nullptr;
   const bundle::Program *program = nullptr;
   std::vector<int64_t> symbolValues;
+  std::vector<int64_t>
+      ruleValues; // behind them those of inferred sizes; empty where no size has rules
   std::vector<std::vector<Use>> uses; // of each tensor, in launches that do not wait for sizes
   std::vector<int32_t> packed;        // tensors in the workspace
   std::vector<uint64_t> offsets;      // theirs

@@ -5,6 +5,7 @@
 #include "Runtime/DimBounds.h"
 #include "Runtime/Error.h"
 #include "Runtime/ExecPlan.h"
+#include "Runtime/SizeTests.h"
 
 #include <algorithm>
 
@@ -32,6 +33,7 @@ void ExecPlan::findSizes() {
   findSizes(program->steps);
   if (sizes.empty())
     return;
+  findRules();
   for (size_t t = 0; t < program->tensors.size(); ++t) {
     const bundle::Tensor &x = program->tensors[t];
     sizeOf[t] = lastSize(x.shape);
@@ -45,10 +47,36 @@ void ExecPlan::findSizes() {
   }
 }
 
+void ExecPlan::findRules() {
+  ruleValues.clear();
+  for (const bundle::DimRule &rule : model->content.rules)
+    if (const int32_t last = std::max(lastSize(rule.left), lastSize(rule.right)); last >= 0)
+      sizes[static_cast<size_t>(last)].rules.push_back(&rule);
+  if (std::all_of(sizes.begin(), sizes.end(), [](const Size &s) { return s.rules.empty(); }))
+    return;
+  ruleValues = symbolValues;
+  for (const bundle::InferredDim &s : model->content.inferred)
+    ruleValues.push_back(s.value.evaluate(symbolValues).value_or(0));
+}
+
+fusert_status ExecPlan::testRules(const Size &size, size_t index) const {
+  for (const bundle::DimRule *rule : size.rules) {
+    if (fusec::holds(rule->kind, rule->left.evaluate(ruleValues), rule->right.evaluate(ruleValues)))
+      continue;
+    Sizes known = sizesFromSymbols(model->content, symbolValues);
+    for (size_t i = 0; i <= index; ++i) {
+      const auto symbol = static_cast<size_t>(sizes[i].step->symbol);
+      known[symbol] = symbolValues[symbol];
+    }
+    return fail(FUSERT_OUT_OF_RANGE, brokenText(model->content, *rule, known));
+  }
+  return FUSERT_OK;
+}
+
 int32_t ExecPlan::lastSize(const bundle::DimCode &code) const {
   int32_t last = -1;
   for (const bundle::DimCode::Instr &i : code.code)
-    if (i.op == bundle::DimCode::Op::Symbol)
+    if (i.op == bundle::DimCode::Op::Symbol && static_cast<size_t>(i.value) < sizeNumber.size())
       last = std::max(last, sizeNumber[static_cast<size_t>(i.value)]);
   return last;
 }
@@ -118,6 +146,9 @@ fusert_status ExecPlan::setSize(size_t index, int64_t value, SizedMemory &memory
                                          std::to_string(most) + " under the shapes set");
   changes += value != symbolValues[s];
   symbolValues[s] = value;
+  if (!ruleValues.empty())
+    ruleValues[s] = value;
+  FUSERT_TRY(testRules(size, index));
   if (size.seen != changes) {
     size.seen = 0;
     FUSERT_TRY(workOut(size));

@@ -83,19 +83,26 @@ Sizes sizesFromSymbols(const bundle::Model &model, const std::vector<int64_t> &v
   Sizes sizes(values.begin(), values.end());
   for (const bundle::InferredDim &s : model.inferred)
     sizes.push_back(s.value.evaluate(values));
+  for (const bundle::DataSize &d : model.dataSizes)
+    sizes[static_cast<size_t>(d.symbol)] = std::nullopt;
   return sizes;
 }
 
 std::string brokenRule(const bundle::Model &model, const Sizes &sizes, Rules which) {
   for (const bundle::DimRule &rule : model.rules) {
-    if (!rule.tested && (which == Rules::Tested || !isComputable(rule.left, sizes) ||
-                         !isComputable(rule.right, sizes)))
+    if ((!rule.tested && which == Rules::Tested) || !isComputable(rule.left, sizes) ||
+        !isComputable(rule.right, sizes))
       continue;
     if (!holds(rule.kind, evaluate(rule.left, sizes), evaluate(rule.right, sizes)))
-      return fusec::brokenRule(rule.node, rule.op, rule.text, sideOf(model, rule.left, sizes),
-                               sideOf(model, rule.right, sizes));
+      return brokenText(model, rule, sizes);
   }
   return "";
+}
+
+std::string brokenText(const bundle::Model &model, const bundle::DimRule &rule,
+                       const Sizes &sizes) {
+  return fusec::brokenRule(rule.node, rule.op, rule.text, sideOf(model, rule.left, sizes),
+                           sideOf(model, rule.right, sizes));
 }
 
 /// Whether none of them has an element.

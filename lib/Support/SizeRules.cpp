@@ -75,7 +75,7 @@ std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbol
   for (const RunSize &size : sizes)
     values.push_back(size.value.value_or(0));
   auto side = [&](const DimExpr &e) {
-    RuleSide s{e.str(names), e.isConst(), e.evaluate(values), {}, {}, {}};
+    RuleSide s{e.str(names), e.isConst(), true, e.evaluate(values), {}, {}, {}};
     std::vector<SymbolId> used;
     e.collectSymbols(used);
     for (SymbolId id : used) {
@@ -83,14 +83,13 @@ std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbol
       s.sizes.push_back(names[at].name);
       s.values.push_back(sizes[at].value);
       s.places.push_back(sizes[at].place);
-      if (!sizes[at].value)
-        s.value = std::nullopt;
+      s.isKnown = s.isKnown && sizes[at].value;
     }
     return s;
   };
   for (const SizeRule &rule : rules.rules) {
     const RuleSide left = side(rule.left), right = side(rule.right);
-    if (!rule.tested && (!all || !left.value || !right.value))
+    if (!left.isKnown || !right.isKnown || (!rule.tested && !all))
       continue;
     if (!holds(rule.kind, left.value, right.value))
       return brokenRule(rule.node, rule.op, rule.text, left, right);

@@ -55,6 +55,7 @@ std::string ruleText(SizeRule::Kind kind, const std::string &left, const std::st
 struct RuleSide {
   std::string text; // of the expression
   bool isConst = false;
+  bool isKnown = true; // its sizes are; what it is may be beyond all numbers
   std::optional<int64_t> value;
   std::vector<std::string> sizes;             // that it mentions; one of its text: it is that size
   std::vector<std::optional<int64_t>> values; // of these
@@ -71,7 +72,8 @@ struct RunSize {
   std::optional<int64_t> value;
   std::string place; // that it comes from, in words
 };
-/// The first rule that the sizes of a run break, in words; "": none. Those that are not tested count where `all`.
+/// The first rule that the sizes of a run break, of those whose sizes are all known, in words; "": none. Those that are
+/// not tested count where `all`.
 std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbols,
                        const std::vector<RunSize> &sizes, bool all);
 

@@ -296,10 +296,16 @@ Status scan(NodeLowering &n) {
 Status dataSize(NodeLowering &n) {
   Control c;
   c.kind = Control::Kind::Size;
-  c.name = n.l.uniqueName(n.outValue().name + ".size");
+  c.name = n.l.uniqueName(n.node.name + ".size");
   c.onnxNodes = {n.node.name};
   c.tripCount = n.in(0);
   c.symbol = *sizedSymbol(n.l.graph, n.node);
+  for (const SizeRule &rule : n.l.graph.sizeRules.rules) {
+    std::vector<SymbolId> used;
+    rule.left.collectSymbols(used);
+    rule.right.collectSymbols(used);
+    c.isTested = c.isTested || std::find(used.begin(), used.end(), c.symbol) != used.end();
+  }
   const DimExpr size = DimExpr::symbol(c.symbol);
   n.l.items->push_back({std::move(c)});
   n.map(n.out(), [&](EquationBuilder &b) { return b.index(size); });

@@ -46,7 +46,8 @@ private:
   }
 
   bool isNeeded(const Control &c) const {
-    return c.kind == Control::Kind::Size ? neededSizes[c.symbol] : anyNeeded(c.results);
+    return c.kind == Control::Kind::Size ? c.isTested || neededSizes[c.symbol]
+                                         : anyNeeded(c.results);
   }
 
   /// Backwards over the list, so that readers come before producers.

@@ -13,6 +13,7 @@ template <Kind k> Result<Types> reduction(const OpCheck &c) {
 Result<Types> argReduction(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
   FUSEC_CHECK(c.expect(!c.shape(0)[axis].isConst(0), "the axis to search has size 0"));
+  FUSEC_CHECK(c.sizes.atLeast(c.shape(0)[axis], 1, "the size of the axis to search"));
   return one(DType::I64,
              reducedShape(c.shape(0), {static_cast<int64_t>(axis)}, c.number("keepdims")));
 }
