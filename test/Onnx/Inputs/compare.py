@@ -10,19 +10,13 @@ import numpy as np
 import onnxruntime
 from onnx import helper
 from compare_models import (
-    boxes,
     branch_names,
     broadcast_products,
-    chosen_ones,
-    compressed,
-    counted_rounds,
-    distinct,
     far_samples,
     floats,
     identity,
     ints,
     large_unsigned,
-    largest_of_data,
     lengths_at_run_time,
     loop,
     never,
@@ -34,7 +28,6 @@ from compare_models import (
     resized_to_one,
     reverse,
     shapes_of_parameters,
-    sliced_by_data,
     sparse_constants,
     summed_at_run_time,
     unknown_sizes,
@@ -133,49 +126,6 @@ CASES = [
         "shapes of parameters",
         shapes_of_parameters(),
         {"x": (2, 3), "q": np.array([[0, 3, 7], [255, 1, 128]], np.uint8)},
-    ),
-    *((f"positive of {n} x {m}", chosen_ones(), (n, m)) for n, m in ((3, 4), (1, 1), (40, 50), (3, 0))),
-    ("positive of none", chosen_ones(), {"x": np.full((3, 5), -1, np.float32)}),
-    *(
-        (f"compressed, axis {axis}, {len(c)} of {shape}", compressed(axis), {"x": shape, "c": np.array(c, bool)})
-        for axis, c, shape in (
-            (None, [0, 1, 1, 0, 1], (2, 3)),
-            (0, [1, 0, 1], (3, 4)),
-            (1, [0, 1], (3, 4)),
-            (-1, [0, 0, 0, 0], (3, 4)),
-        )
-    ),
-    *(
-        (f"sliced from {s} to {e} by {step}", sliced_by_data(step), {"x": (5, 6), "s": s, "e": e})
-        for step, s, e in (
-            (1, [1, -3], [4, 99]),
-            (2, [-99, 0], [1 << 62, 1]),
-            (-1, [-1, 2], [-(1 << 63), 2]),
-            (-2, [9, -1], [0, -9]),
-        )
-    ),
-    *((f"largest {k} of {n}", largest_of_data(), {"x": (3, n), "k": [k]}) for k, n in ((2, 9), (0, 5), (7, 7))),
-    *(
-        (
-            f"distinct along {axis}, sorted={in_order}",
-            distinct(axis, in_order),
-            {"x": np.array([[2, 1, 2], [0, 3, 0], [2, 1, 2], [0, 2, 1], [0, 2, 1]], np.float32)},
-        )
-        for axis in (None, 0, 1)
-        for in_order in (1, 0)
-    ),
-    *(
-        (
-            f"boxes {'by centres' if centre else 'by corners'}, at least {least}",
-            boxes(centre),
-            {"x": np.abs(floats((2, 9, 4))), "scores": floats((2, 3, 9)), "least": np.array([least], np.float32)},
-        )
-        for centre in (0, 1)
-        for least in (0, 9)
-    ),
-    *(
-        (f"rounds until the sum is {enough}", counted_rounds(), {"x": (3,), "enough": np.array(enough, np.float32)})
-        for enough in (-9, 1e9)
     ),
 ]
 
