@@ -58,9 +58,9 @@ struct ScanOutput {
 };
 
 /// One tensor equation. Domain: `axes`, the spatial ones first; spatial axis d runs over dimension d of every
-/// output.
+/// output. A map's may be longer, as a cache with room is (Caches.h): what no point stores stays as it is.
 ///
-/// Map:       out[s...] = results[0](s...)                       (several outputs: several results)
+/// Map:       out[s...] = results[0](s...) where scatterPredicate holds      (several outputs: several results)
 /// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
 ///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
 ///            Sum of a product of two floats accumulates by fma (not in cascades). A domain with an empty reduction
@@ -69,7 +69,7 @@ struct ScanOutput {
 ///            of them are only carried.
 /// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
 ///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
-/// Scatter:   out = base; then for every point s of the domain in lexicographic order:
+/// Scatter:   out = base, from index `steps` of dimension 0 on; then for every point s in lexicographic order:
 ///            out[scatterIndex(s)...] = combiner(out[...], results[0](s)) where scatterPredicate holds
 /// Opaque:    out... = opaque(inputs...), named after a row of OpaqueOps.def, with integer attributes; no body. What
 ///            the axes stand for is said there.

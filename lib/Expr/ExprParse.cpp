@@ -146,7 +146,7 @@ private:
                 reader.expression(accumulated ? e.accumulateType : program.tensors[out].type));
       e.outputs.push_back(out);
       e.results.push_back(value);
-      if (e.kind == EquationKind::Scatter && in.accept("where")) {
+      if ((e.kind == EquationKind::Scatter || e.kind == EquationKind::Map) && in.accept("where")) {
         FUSEC_TRY(e.scatterPredicate, reader.expression(DType::Bool));
       }
     }
@@ -213,6 +213,11 @@ private:
       e.combiner = *combiner;
       FUSEC_CHECK(in.expect("base"));
       FUSEC_TRY(e.base, ref());
+      if (in.accept("kept")) {
+        FUSEC_CHECK(in.expect("("));
+        FUSEC_TRY(e.steps, parseDim(in, ")", program.symbols));
+        FUSEC_CHECK(in.expect(")"));
+      }
     } else {
       return in.error("expected map, reduction, scatter, scan, opaque, if or loop, found '" + kind +
                       "'");

@@ -162,6 +162,8 @@ private:
     case EquationKind::Scatter:
       out += "scatter " + head + axes(e) + " " + std::string(name(e.combiner)) + " base " +
              ref(e.base);
+      if (!e.steps.isConst(0))
+        out += " kept(" + e.steps.str(program.symbols) + ")";
       break;
     case EquationKind::Scan:
       out += "scan " + head + " steps(" + e.steps.str(program.symbols) + ")" +

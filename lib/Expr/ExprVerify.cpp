@@ -205,6 +205,8 @@ private:
       return fail(where, "more than " + nestedText());
     for (NodeId id : e.body.reachable(bodyRoots(e)))
       node(e, id, where);
+    if (e.scatterPredicate != kNoNode && e.body[e.scatterPredicate].type != DType::Bool)
+      fail(where, "the predicate is a bool");
     switch (e.kind) {
     case EquationKind::Map:
     case EquationKind::Reduction: dense(e, where); break;
@@ -241,11 +243,17 @@ private:
         fail(where, ref(e.outputs[i]) + " needs one spatial axis for each dimension");
       else
         for (int d = 0; d < e.numSpatial; ++d)
-          if (e.axes[d].extent != shape[d])
+          if (e.axes[d].extent != shape[d] && !hasRoom(e, e.axes[d].extent, shape[d]))
             fail(where, "axis " + e.axes[d].name + " is " + e.axes[d].extent.str(program.symbols) +
                             " long, dimension " + std::to_string(d) + " of " + ref(e.outputs[i]) +
                             " " + shape[d].str(program.symbols));
     }
+  }
+
+  /// A cache, whose rows in place are not stored, may have room for more rows.
+  bool hasRoom(const Equation &e, const DimExpr &extent, const DimExpr &size) const {
+    return e.kind == EquationKind::Map && e.scatterPredicate != kNoNode &&
+           (size - extent).range(program.symbols).min >= 0;
   }
 
   void scatter(const Equation &e, const std::string &where) {
@@ -260,8 +268,6 @@ private:
     for (NodeId i : e.scatterIndex)
       if (e.body[i].type != DType::I64)
         fail(where, "indices are i64");
-    if (e.scatterPredicate != kNoNode && e.body[e.scatterPredicate].type != DType::Bool)
-      fail(where, "the predicate is a bool");
   }
 
   void opaque(const Equation &e, const std::string &where) {

@@ -151,6 +151,10 @@ private:
   }
 
   bool pointwise(Machine &machine, Odometer &points) {
+    if (e.kind == EquationKind::Map)
+      for (TensorId id : e.outputs)
+        if (points.numPoints() != state.arrays[id].numElements()) // a cache with room
+          return false;
     for (int64_t done = 0; done < points.numPoints(); done += kLanes) {
       int count = static_cast<int>(std::min<int64_t>(kLanes, points.numPoints() - done));
       points.next(count);

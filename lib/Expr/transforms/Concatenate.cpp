@@ -36,7 +36,7 @@ bool isSuitable(const Equation &e) {
   const bool isEmpty = std::any_of(e.axes.begin(), e.axes.begin() + e.numSpatial,
                                    [](const Axis &a) { return a.extent.isConst(0); });
   return e.numSpatial > 0 && !isEmpty && e.outputs.size() == 1 &&
-         (e.kind == EquationKind::Map ||
+         ((e.kind == EquationKind::Map && e.scatterPredicate == kNoNode) ||
           (e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid)));
 }
 

@@ -16,6 +16,7 @@
 // Every bit stays. One tensor is copied, the largest. Not handled: lanes that lie apart within a dimension (strides of
 // a window), constants, which are packed when the model is compiled, and values of the pattern itself.
 #include "Expr/Alternatives.h"
+#include "Expr/Caches.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -107,7 +108,8 @@ std::optional<ExprProgram> copyOperands(const ExprProgram &pattern, int64_t) {
   if (gathered.tensor < 0)
     return std::nullopt;
   ExprProgram program = pattern;
-  const Tensor source = program.tensors[gathered.tensor];
+  Tensor source = program.tensors[gathered.tensor];
+  source.shape = withoutRoom(source.shape, program.symbols);
   std::vector<int> order; // of the source's dimensions
   for (int d = 0; d < static_cast<int>(source.shape.size()); ++d)
     if (d != gathered.dimension)

@@ -1,4 +1,5 @@
 #include "Expr/transforms/CopyView.h"
+#include "Expr/Caches.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace fusec {
 std::optional<View> viewOf(const ExprProgram &program, const Body &body, const Scalar &read) {
   View view;
   view.tensor = read.index;
-  const Shape &shape = program.tensors[read.index].shape;
+  const Shape shape = withoutRoom(program.tensors[read.index].shape, program.symbols);
   const size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     const NodeId index = read.args[first + d];

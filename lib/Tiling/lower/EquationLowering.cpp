@@ -34,8 +34,12 @@ void EquationLowering::storeResult(size_t output, NodeId value, Stmts &result) {
         tile->whole ? loops.outputIndex(number, output) : loops.tileIndex(*tile, number, own);
     result.push_back(storeStmt(tile->buffer, {index}, value));
   }
-  if (bound.level(tensor) == MemLevel::Global || tiling::outlivesStep(bound, tensor))
-    steps.store(tensor, loops.outputIndex(number, output), value, result);
+  if (bound.level(tensor) != MemLevel::Global && !tiling::outlivesStep(bound, tensor))
+    return;
+  Stmts stores;
+  steps.store(tensor, loops.outputIndex(number, output), value, stores);
+  const NodeId stored = e.scatterPredicate; // of a cache: rows that are in place are left
+  writer.guarded(stored == kNoNode ? kNoNode : this->value(stored), std::move(stores), result);
 }
 
 void EquationLowering::store(Stmts &result) {

@@ -35,11 +35,17 @@ void PhaseLowering::lowerAll() {
 Phase PhaseLowering::copyOfBase(const Equation &scatter) {
   constexpr int64_t kPerLane = 16;
   const int64_t chunk = int64_t{writer.units} * writer.lanes * kPerLane;
-  const DimExpr total = numElements(bound.program.tensor(scatter.outputs[0]).shape);
+  const Shape &shape = bound.program.tensor(scatter.outputs[0]).shape;
+  const DimExpr total = numElements(shape);
+  // A cache that is in place already has none to copy.
+  const DimExpr first = shape.empty()
+                            ? DimExpr(0)
+                            : scatter.steps * numElements(Shape(shape.begin() + 1, shape.end()));
   Phase phase;
   const VarId block = writer.newVar("copy", LoopKind::Block, {0, INT64_MAX, std::nullopt});
-  phase.blocks.push_back({block, ceilDiv(total, DimExpr(chunk))});
-  const NodeId origin = writer.mul(body.axis(block), body.index(chunk));
+  phase.blocks.push_back({block, ceilDiv(total - first, DimExpr(chunk))});
+  const NodeId origin =
+      writer.add(writer.mul(body.axis(block), body.index(chunk)), body.dim(first));
   const NodeId count = writer.min(body.index(chunk), writer.sub(body.dim(total), origin));
   const BufferId source = parts.buffers.global(scatter.base),
                  target = parts.buffers.global(scatter.outputs[0]);
