@@ -41,8 +41,8 @@
  *   - the kernel ABI below only grows: hooks and codes at the end, further parameters for kernels that a new field of
  *     the manifest marks.
  * Runtime versions: 2 knows inputs with a default value (Value.weight), 3 rules of sizes (Manifest.inferred and rules),
- * sizes that a program computes (Manifest.definitions) and sizes that depend on data (Manifest.data_sizes and steps of
- * the kind Size); bundles without any of these need 1.
+ * sizes that a program computes (Manifest.definitions), sizes that depend on data (Manifest.data_sizes and steps of the
+ * kind Size) and caches (Manifest.caches); bundles without any of these need 1.
  * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
  * simulated GPUs (sim:...) run under another version than their own, and how long a GPU's driver loads an image.
  * models/bundles/ holds a bundle of each format version, which a test loads and runs.

@@ -211,7 +211,17 @@ typedef struct {
   size_t inferred, size_rules;
   size_t
       computed; /* symbols behind the first `symbols`: programs make them of these, or runs of their data */
+  size_t caches;
 } fusert_model_info;
+
+/* An input that an output continues: a run writes into its memory where fusert_share_caches() says so. */
+typedef struct {
+  size_t struct_size;
+  size_t input, output;
+  int32_t axis; /* of rows */
+  /* 1: the output is the input and, behind it along `axis`, new rows; 0: it is the input with some elements written */
+  int32_t grows;
+} fusert_cache_info;
 
 /* One program of the bundle, loaded or not. */
 typedef struct {
@@ -259,6 +269,8 @@ FUSERT_API fusert_status fusert_get_inferred_info(fusert_model model, size_t ind
                                                   fusert_inferred_info *info);
 FUSERT_API fusert_status fusert_get_size_rule_info(fusert_model model, size_t index,
                                                    fusert_size_rule_info *info);
+FUSERT_API fusert_status fusert_get_cache_info(fusert_model model, size_t index,
+                                               fusert_cache_info *info);
 FUSERT_API fusert_status fusert_get_program_info(fusert_model model, size_t index,
                                                  fusert_program_info *info);
 FUSERT_API fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
@@ -310,6 +322,17 @@ FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_
 FUSERT_API fusert_status fusert_set_symbols(fusert_context context, const int64_t *values,
                                             size_t count);
 
+/* Lets the input and the output of every cache of the model (fusert_get_cache_info) be one memory: a run then writes
+ * what is new, and copies nothing. `rows`: for how many rows along `axis` a cache that grows has room; caches that stay
+ * as long as they are take any number over 0. 0: no memory is shared, which is so until this is called. Holds for all
+ * shapes set before and behind it; those that need more rows are refused (FUSERT_INVALID_ARGUMENT), as is a model
+ * without caches, and nothing has changed then.
+ * Shapes stay what they are, but a cache that grows has a buffer of the size that its input has with `rows` in place of
+ * its length: rows lie where they would in such a tensor, what is behind the last one is not read. So the buffer that
+ * an output is in after one run is the input of the next one. In a run the output is given the input's buffer or none.
+ * A buffer of the context's own is one for both, and is kept where shapes that are set leave its size as it is. */
+FUSERT_API fusert_status fusert_share_caches(fusert_context context, int64_t rows);
+
 /* Shape under the symbols set: *rank in: capacity of `dims`, out: the rank. */
 FUSERT_API fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims,
                                                 int32_t *rank);
@@ -341,13 +364,14 @@ typedef struct {
    * fusert_input_buffer() has given it to the caller, who may have written to it; until then the default value. A
    * buffer given here counts for this run alone and comes before both. */
   void *data;
-  /* Exactly the tensor's size under the shapes set; of an output whose size depends on data the largest that it may be,
-   * or more: see fusert_get_output_shape(). */
+  /* Exactly the tensor's size under the shapes set, of a shared cache with its room; of an output whose size depends on
+   * data the largest that it may be, or more: see fusert_get_output_shape(). */
   size_t bytes;
 } fusert_buffer;
 
 /* Runs once. `inputs` and `outputs` have one entry each in the model's order; null (with count 0): the context's
- * own buffers. An output may overlap neither an input nor another output. On a GPU, pointers may lead to host memory,
+ * own buffers. An output may overlap neither an input nor another output, but for what
+ * fusert_share_caches() says. On a GPU, pointers may lead to host memory,
  * pinned or not, which is copied, or to memory of the model's device that begins at a multiple of 16 bytes (the driver
  * is asked whenever a pointer is another than in the run before); managed memory counts as the device's. Memory of
  * another device or of another context than the device's primary one is refused. With a caller's stream and device

@@ -1,5 +1,6 @@
 #include "Bundle/Check.h"
 
+#include "Bundle/CheckCaches.h"
 #include "Bundle/CheckSizes.h"
 #include "Bundle/CheckSymbols.h"
 #include "Bundle/Liveness.h"
@@ -180,7 +181,7 @@ private:
         return bad(place, "is listed as an input, but is none or stands twice");
       if (!input && t.kind == TensorKind::Temp)
         return bad(place, "an output cannot be a temporary");
-      if (t.type != values[i].type || !(t.shape == values[i].shape))
+      if (t.type != values[i].type || !fitsValue(model, input, i, t.shape))
         return bad(place, "type or shape differ from the model's " + side);
     }
     return success();
@@ -384,7 +385,7 @@ Status check(const Model &model) {
       return bad("program '" + p.target + "'", "the target stands twice");
     FUSEC_CHECK(ProgramChecker(model, p).run());
   }
-  return success();
+  return checkCaches(model);
 }
 
 } // namespace fusec::bundle

@@ -170,6 +170,10 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
     if (s < out.model.symbols.size())
       out.model.symbols[s].definition = std::make_shared<DimProgram>(std::move(program));
   });
+  each(m->caches(), [&](const fb::Cache *c) {
+    out.model.caches.push_back(
+        {c->input(), c->output(), c->axis(), c->input_room(), c->output_room(), c->kept()});
+  });
   out.model.inputs = values(m->inputs());
   out.model.outputs = values(m->outputs());
   each(m->weights(), [&](const fb::Weight *w) {

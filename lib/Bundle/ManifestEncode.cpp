@@ -36,7 +36,7 @@ public:
       });
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,
-                              inferredList, ruleList, definitionList, dataSizes);
+                              inferredList, ruleList, definitionList, dataSizes, caches(m.caches));
   }
 
 private:
@@ -126,6 +126,13 @@ private:
           fb::CreateDefinition(fb, static_cast<int32_t>(s), node, fb.CreateVectorOfStructs(ops)));
     }
     return out.empty() ? 0 : fb.CreateVector(out);
+  }
+  /// Absent where there is none.
+  flatbuffers::Offset<flatbuffers::Vector<const fb::Cache *>> caches(const std::vector<Cache> &in) {
+    std::vector<fb::Cache> out;
+    for (const Cache &c : in)
+      out.emplace_back(c.input, c.output, c.axis, c.inputRoom, c.outputRoom, c.kept);
+    return out.empty() ? 0 : fb.CreateVectorOfStructs(out);
   }
   auto copies(const std::vector<Copy> &in) {
     std::vector<fb::Copy> out;

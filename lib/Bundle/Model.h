@@ -42,6 +42,16 @@ struct DimRule {
   bool tested = false;
 };
 
+/// An input that may lie where an output does (Expr/Caches.h). One that grows has room for rows along `axis` in the
+/// tensors of each program, `inputRoom` and `outputRoom` of them, which the shapes of Value lack; else these are -1.
+/// `kept` rows of the output are in place. All three are symbols with a definition.
+struct Cache {
+  int32_t input = 0, output = 0; // of the model
+  int32_t axis = 0;
+  SymbolId inputRoom = -1, outputRoom = -1, kept = -1;
+  bool grows() const { return inputRoom >= 0; }
+};
+
 struct Tensor {
   std::string name;
   TensorKind kind = TensorKind::Temp;
@@ -161,6 +171,7 @@ struct Model {
   std::vector<InferredDim> inferred;
   std::vector<DimRule> rules;
   std::vector<Value> inputs, outputs;
+  std::vector<Cache> caches;
   std::vector<Weight> weights;
   std::vector<Program> programs;
   std::vector<DataSize> dataSizes; // ascending by symbol

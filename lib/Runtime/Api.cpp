@@ -164,6 +164,10 @@ fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, 
   });
 }
 
+fusert_status fusert_share_caches(fusert_context context, int64_t rows) {
+  return withContext(context, [&](Context &c) { return c.shareCaches(rows); });
+}
+
 fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims,
                                      int32_t *rank) {
   return withContext(context, [&](Context &c) {

@@ -29,6 +29,16 @@ uint64_t codeBytes(const bundle::Program &program) {
   return bytes;
 }
 
+/// Symbols in front of those that stand for the rows of caches.
+size_t numComputed(const bundle::Model &model) {
+  size_t count = model.symbols.size();
+  for (const bundle::Cache &c : model.caches)
+    for (SymbolId s : {c.inputRoom, c.outputRoom, c.kept})
+      if (s >= 0)
+        count = std::min(count, static_cast<size_t>(s));
+  return count;
+}
+
 size_t countSteps(const std::vector<bundle::Step> &steps) {
   size_t n = steps.size();
   for (const bundle::Step &s : steps)
@@ -49,10 +59,11 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
     info.inputs = m->content.inputs.size();
     info.outputs = m->content.outputs.size();
     info.symbols = bundle::numGiven(m->content);
-    info.computed = m->content.symbols.size() - info.symbols;
+    info.computed = numComputed(m->content) - info.symbols;
     info.programs = m->content.programs.size();
     info.inferred = m->content.inferred.size();
     info.size_rules = m->content.rules.size();
+    info.caches = m->content.caches.size();
     for (const bundle::Weight &w : m->content.weights)
       info.weight_bytes += static_cast<uint64_t>(w.sizeBytes);
     if (m->program) {
@@ -113,6 +124,17 @@ fusert_status fusert_get_size_rule_info(fusert_model model, size_t index,
     const bundle::DimRule &r = m->content.rules[index];
     return writeInfo(fusert_size_rule_info{0, m->ruleTexts[index].c_str(), r.node.c_str(),
                                            r.op.c_str(), r.text.c_str(), r.tested, 0},
+                     out);
+  });
+}
+
+fusert_status fusert_get_cache_info(fusert_model model, size_t index, fusert_cache_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (index >= m->content.caches.size())
+      return noSuch("cache", index);
+    const bundle::Cache &c = m->content.caches[index];
+    return writeInfo(fusert_cache_info{0, static_cast<size_t>(c.input),
+                                       static_cast<size_t>(c.output), c.axis, c.grows()},
                      out);
   });
 }

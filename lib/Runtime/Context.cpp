@@ -4,6 +4,7 @@
 #include "Runtime/Error.h"
 #include "Runtime/Executor.h"
 #include "Runtime/FpEnvironment.h"
+#include "Runtime/SharedCaches.h"
 #include "Runtime/SizeTests.h"
 #include "Support/DimProgram.h"
 
@@ -88,12 +89,48 @@ fusert_status Context::setSymbols(std::vector<int64_t> values) {
   // The computed ones behind them are the same then.
   if (plan && std::equal(values.begin(), values.end(), symbols.begin()))
     return FUSERT_OK;
+  return planFor(std::move(values), cacheRows);
+}
+
+fusert_status Context::shareCaches(int64_t rows) {
+  if (rows < 0)
+    return fail(FUSERT_INVALID_ARGUMENT,
+                "caches have no room for " + std::to_string(rows) + " rows");
+  if (rows > 0 && model->content.caches.empty())
+    return fail(FUSERT_INVALID_ARGUMENT,
+                "the model has no caches: no output begins with the rows of an input");
+  if (rows == cacheRows)
+    return FUSERT_OK;
+  if (plan) {
+    const auto given = static_cast<std::ptrdiff_t>(bundle::numGiven(model->content));
+    return planFor({symbols.begin(), symbols.begin() + given}, rows);
+  }
+  cacheRows = rows;
+  return FUSERT_OK;
+}
+
+/// All that follows from values of the symbols that inputs give and from the room of shared caches; 0: they share none.
+fusert_status Context::planFor(std::vector<int64_t> values, int64_t rows) {
   const Admission admission = admit(model->content, values);
   if (!admission.problem.empty())
     return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
+  if (rows > 0)
+    if (const std::string problem = rt::shareCaches(model->content, rows, values); !problem.empty())
+      return fail(FUSERT_INVALID_ARGUMENT, problem);
   auto fresh = std::make_unique<ExecPlan>();
   FUSERT_TRY(fresh->build(*model, *model->program, values, admission.runs));
+  for (const bundle::Cache &c : model->content.caches)
+    if (rows > 0 && fresh->tensorBytes[inputs[static_cast<size_t>(c.input)].tensor] !=
+                        fresh->tensorBytes[outputs[static_cast<size_t>(c.output)].tensor])
+      return fail(FUSERT_BAD_BUNDLE, "input and output of a cache differ in size");
   plan = std::move(fresh);
+  cacheRows = rows;
+  for (const bundle::Cache &c : model->content.caches) {
+    Slot &output = outputs[static_cast<size_t>(c.output)];
+    output.cache = rows > 0 ? c.input : -1;
+    if (rows > 0)
+      output.own.reset();
+  }
   symbols = std::move(values);
   sizesAreKnown = false;
   callerWorkspace = nullptr;
@@ -152,6 +189,11 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
                                                  model->program->tensors[s.tensor].name + "' has " +
                                                  std::to_string(bytes) + " bytes, given are " +
                                                  std::to_string(buffers[i].bytes));
+      if (s.cache >= 0 && p != inputs[static_cast<size_t>(s.cache)].data)
+        return fail(FUSERT_INVALID_ARGUMENT,
+                    "output '" + model->content.outputs[i].name + "' shares the memory of input '" +
+                        model->content.inputs[static_cast<size_t>(s.cache)].name +
+                        "', and is given another buffer");
       if (p == s.data)
         continue;
       const auto align =
@@ -160,6 +202,8 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
         return fail(FUSERT_INVALID_ARGUMENT, "the buffer of '" +
                                                  model->program->tensors[s.tensor].name +
                                                  "' is not aligned to its element type");
+    } else if (s.cache >= 0) {
+      p = inputs[static_cast<size_t>(s.cache)].data;
     } else if (const int32_t weight = input ? model->content.inputs[i].weight : -1;
                bytes > 0 && weight >= 0 && !s.own.data()) {
       p = model->device->weight(weight);
@@ -185,8 +229,8 @@ fusert_status Context::checkOverlap() const {
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
     bool bad = false;
-    for (const Slot &in : inputs)
-      bad |= overlap(outputs[i], in);
+    for (size_t j = 0; j < inputs.size(); ++j)
+      bad |= static_cast<int32_t>(j) != outputs[i].cache && overlap(outputs[i], inputs[j]);
     for (size_t j = 0; j < i; ++j)
       bad |= overlap(outputs[i], outputs[j]);
     if (bad)
@@ -200,6 +244,11 @@ fusert_status Context::checkOverlap() const {
 fusert_status Context::stage(Slot &s, bool input) {
   s.staged = false;
   void *address = s.data;
+  if (s.cache >= 0) {
+    s.staged = inputs[static_cast<size_t>(s.cache)].staged;
+    plan->setAddress(s.tensor, s.staged ? deviceOf(s) : address);
+    return FUSERT_OK;
+  }
   bool ofDevice = false;
   if (s.data) {
     const std::string what = std::string("the buffer of ") + (input ? "input '" : "output '") +
@@ -229,7 +278,7 @@ fusert_status Context::execute() {
   const bool host = model->device->hostMemory();
   model->device->poison(plan->workspace, plan->workspaceBytes);
   for (const Slot &s : outputs)
-    if (s.primary && !plan->isSized(s.tensor))
+    if (s.primary && s.cache < 0 && !plan->isSized(s.tensor))
       model->device->poison(s.data, plan->tensorBytes[s.tensor]);
   if (!host)
     for (Slot &s : inputs)
@@ -251,7 +300,7 @@ fusert_status Context::giveOutput(Slot &s) {
     FUSERT_TRY(s.own.allocate(memory, bytes));
   const bool toHost = !model->device->hostMemory() && s.staged;
   return queue->copy(s.data ? s.data : s.own.data(),
-                     s.primary ? s.device.data() : plan->addresses[s.tensor], bytes,
+                     s.primary ? deviceOf(s) : plan->addresses[s.tensor], bytes,
                      toHost ? Direction::ToHost : Direction::OnDevice);
 }
 

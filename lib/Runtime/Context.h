@@ -16,6 +16,8 @@ public:
   fusert_status setShapes(const fusert_shape *shapes, size_t count);
   /// The values are those of the symbols that the inputs' shapes give; the others follow.
   fusert_status setSymbols(std::vector<int64_t> values);
+  /// 0: no longer.
+  fusert_status shareCaches(int64_t rows);
   fusert_status shapeOf(const bundle::Value &value, int64_t *dims, int32_t *rank) const;
   fusert_status workspaceBytes(size_t *bytes) const;
   fusert_status setWorkspace(void *memory, size_t bytes);
@@ -38,9 +40,14 @@ private:
     void *data = nullptr;
     bool staged = false;   // GPU: `data`, or `own` in its place, is host memory
     int64_t mostBytes = 0; // where the run computes the size
+    int32_t cache = -1;    // of an output that lies where this input does: the input
   };
 
   fusert_status ready() const;
+  fusert_status planFor(std::vector<int64_t> values, int64_t rows);
+  void *deviceOf(const Slot &slot) const {
+    return (slot.cache >= 0 ? inputs[static_cast<size_t>(slot.cache)] : slot).device.data();
+  }
   fusert_status ensureWorkspace();
   fusert_status resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count,
                         bool input, bool &changed);
@@ -59,6 +66,7 @@ private:
   std::unique_ptr<Queue> queue;
   std::vector<int64_t> symbols;   // bounds where runs compute them
   bool sizesAreKnown = false;     // the last run has computed them
+  int64_t cacheRows = 0;          // 0: inputs and outputs share no memory
   std::unique_ptr<ExecPlan> plan; // null: shapes are not set
   KernelMemory ownWorkspace;
   std::vector<KernelMemory> arenas; // one for each size that runs compute

@@ -90,6 +90,8 @@ fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *
   if (index >= side.size())
     return fail(FUSERT_INVALID_ARGUMENT, "no such " + std::string(input ? "input" : "output"));
   Slot &s = side[index];
+  if (s.cache >= 0)
+    return ownBuffer(true, static_cast<size_t>(s.cache), data, bytes);
   if (plan->isSized(s.tensor)) {
     const bool isOwn = sizesAreKnown && !s.data;
     *bytes = isOwn ? plan->tensorBytes[s.tensor] : 0;

@@ -328,6 +328,26 @@ TEST_CASE("steps") {
         std::string::npos);
 }
 
+TEST_CASE("caches") {
+  auto cache = [&](const std::string &text, const std::function<void(Cache &)> &edit) {
+    refusedAdd(text, [&](Model &m, Program &) {
+      auto zero = std::make_shared<DimProgram>();
+      zero->code = {{DimProgram::Op::Integer, DType::I64, {-1, -1, -1}, 0}};
+      m.symbols.push_back({"kept", 0, 0, 100, 1, zero});
+      m.caches = {{0, 0, 0, -1, -1, 1}};
+      edit(m.caches[0]);
+    });
+  };
+  cache("input or output does not exist", [](Cache &c) { c.input = 2; });
+  cache("input or output does not exist", [](Cache &c) { c.output = -1; });
+  cache("are not alike", [](Cache &c) { c.axis = 1; });
+  cache("are not alike", [](Cache &c) { c.axis = -1; });
+  cache("no sizes that are computed", [](Cache &c) { c.kept = 0; });
+  cache("no sizes that are computed", [](Cache &c) { c.kept = 2; });
+  cache("no sizes that are computed", [](Cache &c) { c.inputRoom = 0; });
+  cache("no sizes that are computed", [](Cache &c) { c.inputRoom = 1; });
+}
+
 TEST_CASE("steps that name tensors which do not exist") {
   for (int32_t t : {-1, 6, INT32_MAX}) {
     RawBundle raw(addModel());

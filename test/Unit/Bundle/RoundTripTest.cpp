@@ -112,6 +112,30 @@ TEST_CASE("rules of sizes are read back, and need a runtime that knows them") {
   CHECK(r.tested);
 }
 
+TEST_CASE("caches are read back, with rooms in the shapes of tensors alone") {
+  Model m = addModel();
+  auto zero = std::make_shared<DimProgram>();
+  zero->code = {{DimProgram::Op::Integer, DType::I64, {-1, -1, -1}, 0}};
+  for (const char *name : {"x.room", "y.room", "y.kept"})
+    m.symbols.push_back({name, 0, 0, INT64_MAX, 1, zero});
+  std::vector<Tensor> &tensors = m.programs[0].tensors;
+  tensors[0].shape = {DimCode(DimExpr::symbol(0) + DimExpr::symbol(1))};
+  tensors[3].shape = {DimCode(DimExpr::symbol(0) + DimExpr::symbol(2))};
+  RawBundle without(m);
+  CHECK(refusal(without.bytes()).find("type or shape differ from the model's inputs") !=
+        std::string::npos);
+  m.caches = {{0, 0, 0, 1, 2, 3}};
+  std::vector<uint8_t> file = *writeBundle(m);
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  INFO(refusal(file));
+  REQUIRE(read.ok());
+  REQUIRE(read->caches.size() == 1);
+  const Cache &c = read->caches[0];
+  CHECK((c.input == 0 && c.output == 0 && c.axis == 0));
+  CHECK((c.inputRoom == 1 && c.outputRoom == 2 && c.kept == 3));
+  CHECK(c.grows());
+}
+
 TEST_CASE("the same model gives the same bytes; equal weights are stored once") {
   CHECK(*writeBundle(richModel()) == *writeBundle(richModel()));
   Model m = constantModel(kWeight);
