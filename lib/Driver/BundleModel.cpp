@@ -2,6 +2,8 @@
 
 #include "Bundle/Writer.h"
 
+#include <algorithm>
+
 namespace fusec {
 
 namespace {
@@ -151,6 +153,16 @@ void addSizeRules(const CompileState &state, bundle::Model &model) {
                            rule.node, rule.op, rule.text, rule.tested});
 }
 
+void addCaches(const CompileState &state, bundle::Model &model) {
+  auto position = [](const std::vector<bundle::Value> &values, const std::string &name) {
+    const auto found = std::ranges::find_if(values, [&](auto &v) { return v.name == name; });
+    return static_cast<int32_t>(found - values.begin());
+  };
+  for (const CachePair &c : state.caches)
+    model.caches.push_back({position(model.inputs, c.input), position(model.outputs, c.output),
+                            c.axis, c.inputRoom, c.outputRoom, c.kept});
+}
+
 BundleModel bundleModel(const CompileState &state) {
   const GirProgram &first = state.targets[0].gir;
   BundleModel made;
@@ -164,7 +176,7 @@ BundleModel bundleModel(const CompileState &state) {
       model.dataSizes.push_back({static_cast<SymbolId>(s), bundle::DimCode(*bound)});
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
-                         dimCodes(first.tensors[t].shape)};
+                         dimCodes(withoutRoom(first.tensors[t].shape, first.symbols))};
   };
   std::map<Hash128, int32_t> weightOf;
   for (TensorId t : first.inputs) {
@@ -179,6 +191,7 @@ BundleModel bundleModel(const CompileState &state) {
   }
   for (TensorId t : first.outputs)
     model.outputs.push_back(value(t));
+  addCaches(state, model);
   for (const TargetState &target : state.targets)
     model.programs.push_back(bundleProgram(target, weightOf, made));
   return made;

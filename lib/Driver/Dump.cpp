@@ -1,7 +1,7 @@
 // Dump files. The first line names the stage and the targets; sections start with "=== name target". A dump holds all
 // that the rest of the pipeline needs: graph and expr one section, plan and schedule the equations and one section a
 // target on top, gir one section a target, and the decisions that the bundle tells (none in kernels written by hand).
-// Rules of sizes are the last section, where there are any and they do not stand in the graph.
+// Rules of sizes and caches are the last sections, where there are any and they do not stand in the graph.
 #include "Driver/Decisions.h"
 #include "Driver/Sections.h"
 #include "Support/Diag.h"
@@ -93,6 +93,8 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
   }
   if (!state.sizeRules.empty())
     out += section("sizes", "", sizeRulesText(state.sizeRules, symbolsOf(stage, state)));
+  if (!state.caches.empty())
+    out += section("caches", "", cachesText(state.caches, symbolsOf(stage, state)));
   return out;
 }
 
@@ -193,6 +195,8 @@ Status loadDump(std::string_view text, const std::string &fileName,
       FUSEC_TRY(target->gir, parseGirProgram(in, store));
     } else if (s.what == "sizes") {
       FUSEC_TRY(state.sizeRules, parseSizeRules(in, symbolsOf(stage, state)));
+    } else if (s.what == "caches") {
+      FUSEC_TRY(state.caches, parseCaches(in, symbolsOf(stage, state)));
     } else {
       return in.error("unknown section '" + s.what + "'");
     }

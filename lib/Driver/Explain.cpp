@@ -38,7 +38,7 @@ public:
   Explainer(const CompileState &compiled, const std::filesystem::path &path,
             const TargetState &state, const std::vector<std::string> &sizes)
       : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
-        sizeRules(compiled.sizeRules), state(state), sizes(sizes),
+        sizeRules(compiled.sizeRules), caches(compiled.caches), state(state), sizes(sizes),
         launches(countLaunches(state.plan)), modelNames(program),
         oracle(state.oracle ? state.oracle
                             : std::make_shared<PatternOracle>(state.target, PlanOptions())) {
@@ -58,6 +58,8 @@ public:
     const std::vector<int64_t> typical = optValues(program.symbols);
     for (size_t s = 0; s < program.symbols.size(); ++s) {
       const Symbol &symbol = program.symbols[s];
+      if (isOfCache(static_cast<SymbolId>(s)))
+        continue;
       if (symbol.definition) {
         out.computed.push_back(
             {symbol.name, symbol.definition->str(program.symbols), symbol.definition->node, ""});
@@ -80,6 +82,7 @@ public:
       out.asked.push_back(predictAt(state, values));
     }
     addSizeRules();
+    addCaches(typical);
     FUSEC_TRY(alone, measureAlone(program, &movedAlone));
     out.unfused = total(alone);
     if (uncomposed) {
@@ -107,6 +110,23 @@ public:
   }
 
 private:
+  bool isOfCache(SymbolId s) const {
+    return std::any_of(caches.begin(), caches.end(), [&](const CachePair &c) {
+      return s == c.inputRoom || s == c.outputRoom || s == c.kept;
+    });
+  }
+
+  /// What is old is copied once: read and written.
+  void addCaches(const std::vector<int64_t> &sizes) {
+    for (const CachePair &c : caches) {
+      const auto input = std::find_if(program.tensors.begin(), program.tensors.end(),
+                                      [&](const Tensor &t) { return t.name == c.input; });
+      const auto elements = numElements(input->shape).evaluate(sizes);
+      out.caches.push_back({c.input, c.output, c.axis, c.grows(),
+                            2 * double(elements.value_or(0)) * double(sizeInBytes(input->type))});
+    }
+  }
+
   void addSizeRules() {
     for (const InferredSize &s : sizeRules.inferred)
       out.inferred.emplace_back(s.name, s.value.str(program.symbols));
@@ -389,6 +409,7 @@ private:
   const ExprProgram &program;
   const std::optional<ExprProgram> &uncomposed;
   const SizeRules &sizeRules;
+  const std::vector<CachePair> &caches;
   const TargetState &state;
   const std::vector<std::string> &sizes;
   const std::vector<int> launches;

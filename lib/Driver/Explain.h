@@ -81,6 +81,14 @@ struct ExplainedTarget {
     std::string bound; // of one that depends on data, which has no definition
   };
   std::vector<ComputedSize> computed;
+  /// Inputs that outputs continue (Expr/Caches.h), and what a run in one memory leaves unread and unwritten.
+  struct Cache {
+    std::string input, output;
+    int axis = 0;
+    bool grows = false;
+    double savedBytes = 0;
+  };
+  std::vector<Cache> caches;
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
   /// The sums without vertical composition; absent where a dump holds the composed equations.

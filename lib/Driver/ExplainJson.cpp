@@ -170,6 +170,12 @@ std::string computedSize(const ExplainedTarget::ComputedSize &c) {
          ",\"node\":" + jsonString(c.node) + "}";
 }
 
+std::string cache(const ExplainedTarget::Cache &c) {
+  return "{\"input\":" + jsonString(c.input) + ",\"output\":" + jsonString(c.output) +
+         ",\"axis\":" + std::to_string(c.axis) + ",\"grows\":" + (c.grows ? "true" : "false") +
+         ",\"saved_bytes\":" + floatToText(c.savedBytes) + "}";
+}
+
 /// "register":"a vector register",...
 std::string levelsOf(const ExplainedTarget &t) {
   std::string out;
@@ -191,6 +197,7 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            "},\"levels\":{" + levelsOf(t) + "},\"without_size\":{" + rangesOf(t) +
            "},\"inferred\":{" + inferredOf(t) + "},\"size_rules\":" + list(t.sizeRules, sizeRule) +
            (t.computed.empty() ? "" : ",\"computed\":" + list(t.computed, computedSize)) +
+           (t.caches.empty() ? "" : ",\"caches\":" + list(t.caches, cache)) +
            ",\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +

@@ -242,6 +242,16 @@ std::string computedText(const ExplainedTarget &target) {
   return out;
 }
 
+std::string cachesText(const ExplainedTarget &target) {
+  std::string out;
+  for (const ExplainedTarget::Cache &c : target.caches)
+    out += "cache " + oneLine(c.input) + (c.grows ? " grows to " : " becomes ") +
+           oneLine(c.output) + (c.grows ? " along dimension " + std::to_string(c.axis) : "") +
+           ": a run moves " + bytesText(c.savedBytes) +
+           " less where they share memory (fusert_share_caches)\n";
+  return out;
+}
+
 /// How to say what sizes matter, where nobody has.
 std::string rangeHint(const ExplainedTarget &target) {
   std::string options;
@@ -322,7 +332,8 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
            "\n" + sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
            sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
-           sizeRulesText(target) + computedText(target) + levelsText(target) + "\n";
+           sizeRulesText(target) + computedText(target) + cachesText(target) + levelsText(target) +
+           "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

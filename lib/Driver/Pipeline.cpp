@@ -124,13 +124,27 @@ private:
   }
 
   Status lowerToExpr() {
-    state.sizeRules = state.graph.sizeRules;
     FUSEC_TRY(state.program,
               lowerProgram(state.graph, true, observePasses(Stage::Expr, options, report)));
+    state.caches = openCaches(state.graph, state.program);
+    state.sizeRules = rulesBehind(state.graph, state.program.symbols.size());
     if (options.inspect) {
       FUSEC_TRY(state.uncomposed, lowerProgram(state.graph, false));
     }
-    return success();
+    return verify(state.program);
+  }
+
+  /// The graph's rules where more symbols stand in front of the sizes that were inferred.
+  static SizeRules rulesBehind(const Graph &graph, size_t symbols) {
+    SizeRules rules = graph.sizeRules;
+    const auto before = static_cast<SymbolId>(graph.symbols.size());
+    const auto more = static_cast<SymbolId>(symbols) - before;
+    for (SizeRule &rule : rules.rules)
+      for (DimExpr *side : {&rule.left, &rule.right})
+        *side = side->substitute([&](SymbolId s) {
+          return s < before ? std::nullopt : std::optional(DimExpr::symbol(s + more));
+        });
+    return rules;
   }
 
   /// Frees the constants that the equations have replaced.

@@ -1,6 +1,7 @@
 #pragma once
 #include "Codegen/Codegen.h"
 #include "Driver/Stages.h"
+#include "Expr/Caches.h"
 #include "Expr/Passes.h"
 #include "Fusion/Plan.h"
 #include "Gir/Program.h"
@@ -51,6 +52,7 @@ struct CompileState {
   Graph graph;
   SizeRules sizeRules; // of the graph, over the symbols that all later stages have too
   ExprProgram program;
+  std::vector<CachePair> caches; // of the program and of all that is made of it
   /// `program` without vertical composition, to be compared with.
   std::optional<ExprProgram> uncomposed;
   std::vector<TargetState> targets;

@@ -197,6 +197,13 @@ std::string choiceText(const Choice &c) {
   return out;
 }
 
+/// "cache past grows to present along dimension 2", "cache past becomes present"
+std::string cacheText(const Session &s, const Session::Cache &c) {
+  return "cache " + printable(s.inputs[c.input].name) + (c.grows ? " grows to " : " becomes ") +
+         printable(s.outputs[c.output].name) +
+         (c.grows ? " along dimension " + std::to_string(c.axis) : "");
+}
+
 void printJson(const Session &s, const std::vector<Told> &programs) {
   auto symbol = [](const Session::SymbolRange &x) {
     return "{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
@@ -218,13 +225,21 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
     return "{\"name\":" + jsonString(x.name) + ",\"definition\":" + jsonString(x.definition) +
            ",\"node\":" + jsonString(x.node) + "}";
   };
+  auto cache = [&](const Session::Cache &c) {
+    return "{\"input\":" + jsonString(s.inputs[c.input].name) +
+           ",\"output\":" + jsonString(s.outputs[c.output].name) +
+           ",\"axis\":" + std::to_string(c.axis) + ",\"grows\":" + (c.grows ? "true" : "false") +
+           "}";
+  };
   std::printf("{\"name\":%s,\"producer\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
-              "\"inferred\":[%s],\"size_rules\":[%s],\"computed\":[%s],\"weight_bytes\":%llu,"
+              "\"inferred\":[%s],\"size_rules\":[%s],\"computed\":[%s],\"caches\":[%s],\"weight_"
+              "bytes\":%llu,"
               "\"programs\":[%s]}\n",
               jsonString(s.info.name).c_str(), jsonString(s.info.producer).c_str(),
               jsonValues(s.inputs).c_str(), jsonValues(s.outputs).c_str(),
               join(s.symbols, ",", symbol).c_str(), join(s.inferred, ",", inferred).c_str(),
               join(s.sizeRules, ",", rule).c_str(), join(s.computed, ",", computed).c_str(),
+              join(s.caches, ",", cache).c_str(),
               static_cast<unsigned long long>(s.info.weight_bytes),
               join(programs, ",", [&](const Told &p) { return jsonProgram(s, p); }).c_str());
 }
@@ -270,6 +285,8 @@ int info(const InfoOptions &options) {
                 printable(x.reason).c_str());
   for (const Session::SymbolRange &x : s.computed)
     std::printf("%s\n", computedText(x).c_str());
+  for (const Session::Cache &c : s.caches)
+    std::printf("%s\n", cacheText(s, c).c_str());
   for (const Told &p : programs) {
     std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
                 printable(p.target).c_str(), p.kernels, p.steps,

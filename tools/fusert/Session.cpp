@@ -161,6 +161,7 @@ void Session::load(const SessionOptions &options, Use use) {
     (input ? inputs : outputs).push_back(describe(v));
   }
   readSizes();
+  readCaches();
   readPrograms();
   if (use == Use::Info)
     return;
@@ -170,6 +171,9 @@ void Session::load(const SessionOptions &options, Use use) {
   create.counters = options.counters;
   create.sim_seed = options.simSeed;
   require(fusert_context_create(model, &create, &context));
+  if (options.cacheRows > 0)
+    require(fusert_share_caches(context, options.cacheRows));
+  cacheRows = options.cacheRows;
 }
 
 void Session::readSizes() {
@@ -192,6 +196,15 @@ void Session::readSizes() {
     r.struct_size = sizeof r;
     require(fusert_get_size_rule_info(model, i, &r));
     sizeRules.push_back({r.rule, r.node, r.op, r.reason, r.tested != 0});
+  }
+}
+
+void Session::readCaches() {
+  for (size_t i = 0; i < info.caches; ++i) {
+    fusert_cache_info c{};
+    c.struct_size = sizeof c;
+    require(fusert_get_cache_info(model, i, &c));
+    caches.push_back({c.input, c.output, c.axis, c.grows != 0});
   }
 }
 
@@ -331,7 +344,7 @@ void Session::fillInputs(const SessionOptions &options,
     void *data = nullptr;
     size_t bytes = 0;
     require(fusert_input_buffer(context, i, &data, &bytes));
-    std::copy(t.bytes.begin(), t.bytes.end(), static_cast<uint8_t *>(data));
+    copyRows(true, i, data, bytes, t, true);
   }
   if (!missing.empty())
     throw ToolError(Diag::BadRunInput, "",
@@ -349,8 +362,26 @@ HostTensor Session::output(size_t index) const {
   void *data = nullptr;
   size_t bytes = 0;
   require(fusert_output_buffer(context, index, &data, &bytes));
-  std::copy_n(static_cast<const uint8_t *>(data), bytes, t.bytes.data());
+  copyRows(false, index, data, bytes, t, false);
   return t;
+}
+
+void Session::copyRows(bool input, size_t index, void *buffer, size_t bufferBytes,
+                       HostTensor &dense, bool toBuffer) const {
+  size_t blocks = 1, own = dense.bytes.size();
+  for (const Cache &c : caches)
+    if (cacheRows > 0 && c.grows && (input ? c.input : c.output) == index)
+      for (int d = 0; d < c.axis; ++d)
+        blocks *= static_cast<size_t>(dense.dims[static_cast<size_t>(d)]);
+  if (blocks == 0)
+    return;
+  own /= blocks;
+  const size_t step = bufferBytes / blocks;
+  for (size_t b = 0; b < blocks; ++b) {
+    uint8_t *place = static_cast<uint8_t *>(buffer) + b * step,
+            *values = dense.bytes.data() + b * own;
+    std::copy_n(toBuffer ? values : place, own, toBuffer ? place : values);
+  }
 }
 
 size_t Session::workspaceBytes() const {

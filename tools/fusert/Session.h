@@ -25,6 +25,8 @@ struct SessionOptions {
   bool verifyCodeOnly = false;
   std::string publicKey; // file; empty: signatures are not asked for
   uint64_t simSeed = 0;
+  int64_t cacheRows =
+      0; // for which caches have room that inputs and outputs share; 0: they share none
 };
 
 /// A loaded model with a context and filled inputs. All failures are ToolErrors.
@@ -62,6 +64,11 @@ public:
     std::string rule, node, op, reason;
     bool tested;
   };
+  struct Cache {
+    size_t input, output;
+    int axis;
+    bool grows;
+  };
   struct Image {
     std::string format;
     uint64_t bytes;
@@ -82,6 +89,7 @@ public:
   std::vector<SymbolRange> symbols, computed;
   std::vector<Inferred> inferred; // sizes of inputs that follow from these
   std::vector<SizeRule> sizeRules;
+  std::vector<Cache> caches;
   std::vector<Program> programs; // all of the bundle
 
   void run(); // with the inputs that the constructor left in the context's own buffers
@@ -96,13 +104,18 @@ public:
 private:
   void load(const SessionOptions &options, Use use);
   void readSizes();
+  void readCaches();
   void readPrograms();
   /// Sizes of --dim options by the names of symbols.
   std::map<std::string, int64_t> givenSizes(const std::vector<std::string> &dims) const;
   void setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
+  /// Copies input or output `index` between a buffer, in which rows of a shared cache lie apart, and `dense`.
+  void copyRows(bool input, size_t index, void *buffer, size_t bufferBytes, HostTensor &dense,
+                bool toBuffer) const;
   fusert_model model = 0;
   fusert_context context = 0;
+  int64_t cacheRows = 0;
 };
 
 /// "NAME=VALUE" as splitNamed() cuts it for the names of `list`, which have a `name`; throws ToolError.

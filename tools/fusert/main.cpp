@@ -62,6 +62,11 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
       ->check(fusec::tools::numberFrom(0));
   command->add_option("--threads", o.threads, "threads that run (default: all)")
       ->check(fusec::tools::numberFrom(1));
+  command
+      ->add_option("--share-caches", o.cacheRows,
+                   "outputs that continue inputs, as info lists them, lie in the memory of these, "
+                   "which has room for so many rows: what is old is not copied")
+      ->check(fusec::tools::numberFrom(1));
   command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
   command
       ->add_option("--sim-seed", o.simSeed,
