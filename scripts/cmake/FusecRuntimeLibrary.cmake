@@ -1,5 +1,6 @@
-# libfusert, from lib/Runtime and the parts of Bundle and Support that it uses. Both forms need libc and libpthread
-# only: libstdc++, libgcc and libsodium are inside, and nothing but fusert_* can be seen from outside.
+# libfusert, from lib/Runtime and the parts of Bundle and Support that it uses. Both forms need libc, libm (for sizes
+# that graphs compute by roots and powers) and libpthread only, all three of glibc: libstdc++, libgcc and libsodium are
+# inside, and nothing but fusert_* can be seen from outside.
 #
 #   fusertShared   the shared library
 #   fusert_static  the archive: one object in which all other names are local, so that a C program links it without a
@@ -45,7 +46,7 @@ add_custom_command(
   COMMENT "libfusert.a" VERBATIM)
 add_custom_target(fusertArchive ALL DEPENDS ${archive})
 add_dependencies(fusert_static fusertArchive)
-target_link_libraries(fusert_static INTERFACE ${archive} Threads::Threads)
+target_link_libraries(fusert_static INTERFACE ${archive} Threads::Threads m)
 
 # Installed: both libraries, the C header, and what CMake and pkg-config users ask for.
 install(TARGETS fusertShared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)

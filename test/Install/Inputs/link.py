@@ -19,4 +19,4 @@ compile = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"{sources}/example.
 rpath = f"-Wl,-rpath,{work}/prefix/lib"
 run(*compile, *run("pkg-config", "--cflags", "--libs", "fusert"), rpath, "-o", f"{work}/example_pkgconfig")
 flags = run("pkg-config", "--cflags", "fusert")
-run(*compile, *flags, f"{work}/prefix/lib/libfusert.a", "-lpthread", "-o", f"{work}/example_archive")
+run(*compile, *flags, f"{work}/prefix/lib/libfusert.a", "-lm", "-lpthread", "-o", f"{work}/example_archive")
