@@ -132,7 +132,8 @@ private:
       if (it == index.controls.end())
         return in.error("no control item is named '" + name + "'");
       if (std::string_view given = kWords[static_cast<size_t>(it->second->kind)]; given != word)
-        return in.error("'" + name + "' is no " + word + ", but a " + std::string(given));
+        return in.error("'" + name + "' is " + (given == "if" ? "an " : "a ") + std::string(given) +
+                        ", no " + word);
       PlanStep step = controlStep(*it->second);
       if (step.kind == PlanStep::Kind::Size) {
         steps.push_back(std::move(step));

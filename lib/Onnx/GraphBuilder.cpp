@@ -38,7 +38,8 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   top.declared = &declared;
   usable = errors.empty();
   importNodes(proto.node());
-  FUSEC_CHECK(checkDims());
+  if (Diagnostics unknown = unknownDims(); !unknown.empty())
+    return unknown;
   if (!errors.empty())
     return groupedRefusals();
   warnOfFixedInputs(proto);

@@ -146,8 +146,8 @@ private:
   std::set<std::string> graphInputs(const onnx::GraphProto &proto, NameScope &scope);
   /// Options that do not fit the model stand alone: what follows from them is no error of the model.
   Status checkOptions(const onnx::GraphProto &proto, const std::set<std::string> &unknownInputs);
-  /// The names of --dim, behind the nodes: some of them make sizes that depend on data.
-  Status checkDims();
+  /// What is wrong with names of --dim. Nodes may make sizes that depend on data: it is asked behind these.
+  Diagnostics unknownDims() const;
   Status graphInput(const onnx::ValueInfoProto &input);
   /// An input that is its initialiser in every run: --shape may say of it what is so.
   Status constantInput(const onnx::ValueInfoProto &input, const Constant &value);
