@@ -1,6 +1,7 @@
 #include "Graph/SizeCheck.h"
 
 #include "Support/DimProgram.h"
+#include "Support/DimSolve.h"
 #include "Support/TunedSizes.h"
 
 #include <algorithm>
@@ -101,9 +102,12 @@ Status SizeCheck::sameDim(const DimExpr &a, const DimExpr &b, const std::string 
 
 Status SizeCheck::sameCount(const DimExpr &a, const DimExpr &b) const {
   const std::string what = "the numbers of elements";
-  if (sameSize(a, b, symbols) ||
-      (!mustDiffer(a, b) &&
-       seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal", Need::Tested)))
+  // Samples say nothing of larger sizes: what a model says is proved, or tested in runs.
+  const bool isSame = equality == Equality::Exact
+                          ? solveEquality(a, b, symbols).kind == DimEquation::Kind::Always
+                          : sameSize(a, b, symbols);
+  if (isSame || (!mustDiffer(a, b) &&
+                 seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal", Need::Tested)))
     return success();
   return unequal(a, b, what);
 }

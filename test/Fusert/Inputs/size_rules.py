@@ -206,6 +206,12 @@ CASES = {
                node("Exp", ["r"], ["y"])],
               {"x": ("b", "l", 4)}, {"zero": [0], "one": [1], "two": [2], "four": [4]}),
         [dict(b=2, l=3), dict(b=2, l=0), dict(b=0, l=3)]),
+    "beyond the table": (
+        model([node("Shape", ["q"], ["s"], start=1, end=2), node("Slice", ["table", "zero", "s", "zero"], ["rows"]),
+               node("Concat", ["one", "s", "one", "four"], ["to"], axis=0),
+               node("Reshape", ["rows", "to"], ["r"], name="reshape"), node("Mul", ["q", "r"], ["y"])],
+              {"q": (1, "n", 1, 4)}, {"table": floats(512, 4), "zero": [0], "one": [1], "four": [4]}),
+        [dict(n=7), dict(n=512), dict(n=600)]),
 }
 for what, (made, sizes) in CASES.items():
     path, bundle = folder / "m.onnx", folder / "b"
