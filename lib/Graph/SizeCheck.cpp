@@ -151,8 +151,9 @@ Diagnostic SizeCheck::indivisible(const DimExpr &size, int64_t divisor,
 
 Status SizeCheck::multiple(const DimExpr &size, int64_t divisor, const std::string &what) const {
   if (size.divisibleBy(divisor, symbols) ||
-      (!size.isConst() && seenTo(SizeRule::Kind::Multiple, size, divisor,
-                                 what + " must be a multiple of " + std::to_string(divisor))))
+      (!size.isConst() &&
+       seenTo(SizeRule::Kind::Multiple, size, divisor,
+              what + " must be a multiple of " + std::to_string(divisor), Need::Tested)))
     return success();
   return indivisible(size, divisor, what);
 }

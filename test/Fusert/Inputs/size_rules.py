@@ -212,6 +212,10 @@ CASES = {
                node("Reshape", ["rows", "to"], ["r"], name="reshape"), node("Mul", ["q", "r"], ["y"])],
               {"q": (1, "n", 1, 4)}, {"table": floats(512, 4), "zero": [0], "one": [1], "four": [4]}),
         [dict(n=7), dict(n=512), dict(n=600)]),
+    "blocks": (
+        model([node("Reshape", ["x", "to"], ["r"]), node("DepthToSpace", ["r"], ["y"], name="blocks", blocksize=2)],
+              {"x": ("h", "w")}, {"to": [1, -1, 1, 1]}),
+        [dict(h=4, w=3), dict(h=2, w=2), dict(h=3, w=3)]),
 }
 for what, (made, sizes) in CASES.items():
     path, bundle = folder / "m.onnx", folder / "b"
