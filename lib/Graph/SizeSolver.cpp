@@ -139,6 +139,7 @@ SizeSolver::Answer SizeSolver::narrow(State &state, SymbolId symbol, int64_t min
     for (auto &[id, value] : state.replaced)
       value = substituted(value, one);
     state.replaced.emplace(symbol, s.min);
+    renewParts(state);
   }
   return Answer::Holds;
 }
@@ -338,7 +339,7 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need) {
   if (answer == Answer::Never)
     return answer;
   // Sizes that nothing takes for granted are not written otherwise.
-  if (isEnough && next.parts.size() != now.parts.size())
+  if (isEnough && next.parts.size() > now.parts.size())
     answer = Answer::Open;
   if (answer == Answer::Open) {
     if (!isEnough)

@@ -277,6 +277,15 @@ TEST_CASE("a part of sizes that hangs on itself is what it has to be, and tested
   CHECK(s.value("floordiv(h, 2)") == "6");
 }
 
+TEST_CASE("what a part is goes on being followed where a range leaves one size") {
+  Sizes s({"m"});
+  s.solver.symbol({"n", 1, 1, 4, 1}, true);
+  CHECK(s.equal("floordiv(m, 2)", "2*n") == Answer::Holds);
+  CHECK(s.value("floordiv(m, 2)") == "n*2");
+  CHECK(s.ask(Kind::AtLeast, "n", "4", Need::Tested) == Answer::Holds);
+  CHECK(s.value("floordiv(m, 2)") == "8");
+}
+
 TEST_CASE("sizes that always are large enough need no test") {
   Sizes s({"h"});
   CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "3", Need::Tested) == Answer::Holds);
