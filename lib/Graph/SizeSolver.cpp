@@ -329,7 +329,7 @@ void SizeSolver::test(const SizeRule &rule) {
   roundTests.push_back(std::move(tested));
 }
 
-SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need) {
+SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut) {
   if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases))
     return Answer::Open;
   servedCase |= need == Need::Case;
@@ -338,6 +338,9 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need) {
   Answer answer = apply(next, rule);
   if (answer == Answer::Never)
     return answer;
+  // What only some runs need determines nothing for all of them.
+  if (mayBeLeftOut && next.found.size() != now.found.size())
+    answer = Answer::Open;
   // Sizes that nothing takes for granted are not written otherwise.
   if (isEnough && next.parts.size() > now.parts.size())
     answer = Answer::Open;

@@ -44,7 +44,8 @@ public:
   /// The one size that is left for a symbol, or the symbol's expression.
   DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
 
-  Answer require(const SizeRule &rule, Need need);
+  /// `mayBeLeftOut`: a run may leave the node out.
+  Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false);
   /// Why sizes are what canonical() says: "; b is 3 by node 'conv' (Conv)", once for each; "" where nothing is known.
   std::string reasons(const Shape &sizes) const;
 

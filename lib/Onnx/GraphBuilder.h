@@ -48,7 +48,8 @@ struct ImportFrame {
   const OnnxAttributes *functionAttributes = nullptr;            // nullptr outside functions
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
   std::string prefix;                                            // of names inside functions
-  int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
+  bool isBranch = false; // of an If that a run decides, or inside of one
+  int depth = 0;         // functions around this place, and subgraphs, which take more stack, twice
 };
 
 /// What a second import of the same model takes over from the first.

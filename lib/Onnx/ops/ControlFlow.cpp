@@ -5,6 +5,7 @@
 #include "Support/Diag.h"
 
 #include <algorithm>
+#include <utility>
 
 // If, Loop and Scan. Bodies become regions; an If whose condition is constant is replaced by its branch.
 
@@ -19,8 +20,10 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     const onnx::GraphProto &elseGraph) {
   GraphBuilder &builder = n.graphBuilder();
   // Both, so that what one branch lacks does not hide what the other one lacks.
+  const bool outer = std::exchange(builder.frame->isBranch, true);
   auto thenResult = builder.importSubgraph(thenGraph, {}, n.name());
   auto elseResult = builder.importSubgraph(elseGraph, {}, n.name());
+  builder.frame->isBranch = outer;
   Diagnostics refused;
   for (auto *branch : {&thenResult, &elseResult})
     if (!branch->ok())

@@ -212,6 +212,13 @@ CASES = {
                node("Reshape", ["rows", "to"], ["r"], name="reshape"), node("Mul", ["q", "r"], ["y"])],
               {"q": (1, "n", 1, 4)}, {"table": floats(512, 4), "zero": [0], "one": [1], "four": [4]}),
         [dict(n=7), dict(n=512), dict(n=600)]),
+    "a branch squeezes": (
+        model([node("Shape", ["x"], ["s"], start=1), node("Equal", ["s", "one"], ["is"]),
+               node("Squeeze", ["is"], ["condition"]),
+               node("If", ["condition"], ["y"], then_branch=branch("Squeeze", "x", "one", "then"),
+                    else_branch=branch("Reshape", "x", "row", "else"))],
+              {"x": (3, "n")}, {"one": [1], "row": [-1]}),
+        [dict(n=1), dict(n=2)]),
     "blocks": (
         model([node("Reshape", ["x", "to"], ["r"]), node("DepthToSpace", ["r"], ["y"], name="blocks", blocksize=2)],
               {"x": ("h", "w")}, {"to": [1, -1, 1, 1]}),

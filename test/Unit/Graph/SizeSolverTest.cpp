@@ -286,6 +286,19 @@ TEST_CASE("what a part is goes on being followed where a range leaves one size")
   CHECK(s.value("floordiv(m, 2)") == "8");
 }
 
+TEST_CASE("what runs may leave out determines nothing for all of them") {
+  Sizes s({"n", "m"});
+  const SizeRule rule{Kind::Equal, s.dim("n"), s.dim("m"), "node", "Op", "so it must be"};
+  CHECK(s.solver.require(rule, Need::Solved, true) == Answer::Open);
+  CHECK(s.solver.require(rule, Need::Likely, true) == Answer::Open);
+  CHECK(s.solver.require(rule, Need::Tested, true) == Answer::Holds);
+  CHECK_FALSE(s.solver.endRound());
+  CHECK(s.value("m") == "m");
+  const SizeRules rules = s.solver.rules({0, 1}, {});
+  REQUIRE(rules.rules.size() == 1);
+  CHECK(rules.rules[0].tested);
+}
+
 TEST_CASE("sizes that always are large enough need no test") {
   Sizes s({"h"});
   CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "3", Need::Tested) == Answer::Holds);
