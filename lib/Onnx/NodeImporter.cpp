@@ -1,9 +1,9 @@
-#include "Onnx/NodeImporter.h"
 #include "Graph/CheckOperator.h"
 #include "Graph/OpAttributes.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
+#include "Onnx/NodeImporter.h"
 #include "Support/Diag.h"
 #include "Support/DimLimits.h"
 
@@ -99,6 +99,9 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
   for (TypedShape &t : types)
     for (DimExpr &d : t.shape)
       d = builder.solver().unified(d);
+  for (const TypedShape &t : types)
+    for (const DimExpr &d : t.shape)
+      FUSEC_CHECK(sizes().atLeast(d, 0, "a size of the output"));
   FUSEC_CHECK(checkSizes(types));
   std::vector<ValueId> ids;
   for (TypedShape &t : types)

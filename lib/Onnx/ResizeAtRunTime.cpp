@@ -345,6 +345,8 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
     const auto d = static_cast<size_t>(form.axes[i]);
     if (sizes) {
       out[d] = (*sizes)[i];
+      if (out[d].isConst() && (out[d].constValue() < 0 || out[d].constValue() > kLargestSize))
+        return n.fail(Diag::BadOperand, "an output size is out of range");
       continue;
     }
     const double scale = valueOf(scales, i);

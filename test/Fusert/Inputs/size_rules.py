@@ -212,6 +212,22 @@ CASES = {
                node("Reshape", ["rows", "to"], ["r"], name="reshape"), node("Mul", ["q", "r"], ["y"])],
               {"q": (1, "n", 1, 4)}, {"table": floats(512, 4), "zero": [0], "one": [1], "four": [4]}),
         [dict(n=7), dict(n=512), dict(n=600)]),
+    "less than nothing": (
+        model([node("Shape", ["x"], ["s"]), node("Sub", ["most", "s"], ["rest"]),
+               node("Tile", ["c", "rest"], ["pad"], name="pad"), node("Concat", ["pad", "x"], ["y"], axis=0)],
+              {"x": ("n",)}, {"most": [64], "c": floats(1)}),
+        [dict(n=40), dict(n=64), dict(n=70)]),
+    "parts of less than nothing": (
+        model([node("Shape", ["x"], ["s"]), node("Sub", ["s", "five"], ["rest"]),
+               node("Concat", ["five", "rest"], ["parts"], axis=0),
+               node("Split", ["x", "parts"], ["a", "y"], name="split")], {"x": ("n",)}, {"five": [5]}),
+        [dict(n=7), dict(n=4)]),
+    "resize to what is left": (
+        model([node("Shape", ["x"], ["s"], start=2, end=3), node("Sub", ["most", "s"], ["rest"]),
+               node("Concat", ["one", "one", "rest", "four"], ["to"], axis=0),
+               node("Resize", ["x", "", "", "to"], ["y"], name="resize")],
+              {"x": (1, 1, "h", 4)}, {"most": [64], "one": [1], "four": [4]}),
+        [dict(h=40), dict(h=70)]),
     "a branch squeezes": (
         model([node("Shape", ["x"], ["s"], start=1), node("Equal", ["s", "one"], ["is"]),
                node("Squeeze", ["is"], ["condition"]),
@@ -223,6 +239,10 @@ CASES = {
         model([node("Reshape", ["x", "to"], ["r"]), node("DepthToSpace", ["r"], ["y"], name="blocks", blocksize=2)],
               {"x": ("h", "w")}, {"to": [1, -1, 1, 1]}),
         [dict(h=4, w=3), dict(h=2, w=2), dict(h=3, w=3)]),
+    "resize to less than nothing": (
+        model([node("Resize", ["x", "", "", "to"], ["y"], name="resize")],
+              {"x": (1, 1, "h", 4)}, {"to": [1, 1, -6, 4]}),
+        []),
 }
 for what, (made, sizes) in CASES.items():
     path, bundle = folder / "m.onnx", folder / "b"
