@@ -8,6 +8,7 @@
 #include "Support/DimLimits.h"
 
 #include <algorithm>
+#include <array>
 
 namespace fusec {
 
@@ -84,6 +85,39 @@ std::optional<TypedShape> NodeImporter::declared(size_t i) const {
   return t;
 }
 
+/// Which of the signs -1, 0 and 1 a number may have.
+static std::array<bool, 3> signs(const DimExpr::Range &r) {
+  return {r.min < 0, r.min <= 0 && r.max >= 0, r.max > 0};
+}
+
+/// Sizes that the ranges leave no 0 may be 0 in a run: not where a comparison then gives something else.
+static Status noteComparison(const NodeImporter &n, const Graph &graph, const Node &node) {
+  const bool isTest = node.op == OpKind::Cast && graph.value(node.outputs[0]).type == DType::Bool;
+  if (!isTest && node.op != OpKind::Equal && node.op != OpKind::Less &&
+      node.op != OpKind::LessOrEqual && node.op != OpKind::Greater &&
+      node.op != OpKind::GreaterOrEqual)
+    return success();
+  const auto left = knownElements(graph.value(node.inputs[0]));
+  const auto right = isTest ? Shape{DimExpr(0)} : knownElements(graph.value(node.inputs[1]));
+  if (!left || !right || left->empty() || right->empty() ||
+      (left->size() != right->size() && left->size() != 1 && right->size() != 1))
+    return success();
+  std::vector<Symbol> withZero = n.symbols();
+  for (Symbol &s : withZero)
+    s.min = std::min<int64_t>(s.min, 0);
+  for (size_t i = 0; i < std::max(left->size(), right->size()); ++i) {
+    const DimExpr difference =
+        (*left)[left->size() == 1 ? 0 : i] - (*right)[right->size() == 1 ? 0 : i];
+    if (signs(difference.range(n.symbols())) == signs(difference.range(withZero)))
+      continue;
+    for (SymbolId s : symbolsOf({difference}))
+      FUSEC_CHECK(n.sizes().noLess(DimExpr::symbol(s), 1,
+                                   "a size that decides a comparison must be at least 1",
+                                   Need::Noted));
+  }
+  return success();
+}
+
 Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> in,
                                                 Attributes attrs, std::vector<Shape> shapes,
                                                 std::vector<Region> regions, size_t count) {
@@ -118,6 +152,7 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;
   }
+  FUSEC_CHECK(noteComparison(*this, g, node));
   auto followed = builder.knownValues.follow(node);
   std::optional<std::vector<DimExpr>> elements;
   if (ids.size() == 1 && followed[0] && !isFloat(g.value(ids[0]).type))

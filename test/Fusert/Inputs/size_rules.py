@@ -239,6 +239,11 @@ CASES = {
         model([node("Reshape", ["x", "to"], ["r"]), node("DepthToSpace", ["r"], ["y"], name="blocks", blocksize=2)],
               {"x": ("h", "w")}, {"to": [1, -1, 1, 1]}),
         [dict(h=4, w=3), dict(h=2, w=2), dict(h=3, w=3)]),
+    "a comparison with nothing": (
+        model([node("Shape", ["x"], ["s"]), node("Equal", ["s", "none"], ["is"], name="compare"),
+               node("Where", ["is", "seven", "s"], ["to"]), node("ConstantOfShape", ["to"], ["y"])],
+              {"x": ("n",)}, {"none": [0], "seven": [7]}),
+        [dict(n=3), dict(n=0)]),
     "resize to less than nothing": (
         model([node("Resize", ["x", "", "", "to"], ["y"], name="resize")],
               {"x": (1, 1, "h", 4)}, {"to": [1, 1, -6, 4]}),
