@@ -217,7 +217,17 @@ bool sameInterface(const bundle::Model &a, const bundle::Model &b) {
            x.divisor == y.divisor && !x.definition == !y.definition &&
            (!x.definition || *x.definition == *y.definition);
   };
-  return sameValues(a.inputs, b.inputs) && sameValues(a.outputs, b.outputs) &&
+  auto sameInferred = [](const bundle::InferredDim &x, const bundle::InferredDim &y) {
+    return x.name == y.name && x.value == y.value;
+  };
+  auto sameRule = [](const bundle::DimRule &x, const bundle::DimRule &y) {
+    return x.kind == y.kind && x.left == y.left && x.right == y.right && x.node == y.node &&
+           x.op == y.op && x.text == y.text && x.tested == y.tested;
+  };
+  return std::equal(a.inferred.begin(), a.inferred.end(), b.inferred.begin(), b.inferred.end(),
+                    sameInferred) &&
+         std::equal(a.rules.begin(), a.rules.end(), b.rules.begin(), b.rules.end(), sameRule) &&
+         sameValues(a.inputs, b.inputs) && sameValues(a.outputs, b.outputs) &&
          std::equal(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),
                     sameSymbol);
 }

@@ -43,7 +43,7 @@ struct BundleDiff {
   bool identical = false; // byte for byte
   std::vector<DiffedTarget> targets;
   std::vector<std::string> changedConstants, removedConstants, addedConstants; // tensors
-  bool interfaceDiffers = false; // inputs, outputs, symbols
+  bool interfaceDiffers = false; // inputs, outputs, symbols, rules
   /// The files differ, and nothing of the above tells where.
   bool onlyElsewhere() const;
 };

@@ -147,7 +147,7 @@ std::string diffText(const BundleDiff &d) {
          namesText("with other values", d.changedConstants) +
          namesText("removed", d.removedConstants) + namesText("added", d.addedConstants);
   if (d.interfaceDiffers)
-    out += "inputs, outputs or symbols differ\n";
+    out += "inputs, outputs, symbols or rules of sizes differ\n";
   if (d.onlyElsewhere())
     out += "the files differ in names, the order of steps, or a signature alone\n";
   return out + (d.identical ? "the bundles are equal\n" : "the bundles differ\n");
