@@ -41,6 +41,8 @@ public:
   DimExpr canonical(const DimExpr &size) const;
   /// canonical(), and of sizes that are equal for all values of their symbol, though not as expressions, the first one.
   DimExpr unified(const DimExpr &size);
+  /// From here on, unified() gives this form of a size that it has not given in another one.
+  void prefer(const DimExpr &form) { unified(form); }
   /// The one size that is left for a symbol, or the symbol's expression.
   DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
 

@@ -84,8 +84,8 @@ Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId
   for (size_t open : w.open) {
     const int64_t axis = axisOf(open), stride = w.strides[open],
                   extent = (w.kernel[open] - 1) * w.dilations[open] + 1;
-    // One window for each multiple of the stride: of all ways to write that number this is the first one.
-    n.graphBuilder().solver().unified(
+    // One window for each multiple of the stride.
+    n.graphBuilder().solver().prefer(
         ceilDiv(n.shapeOf(x)[static_cast<size_t>(axis)], DimExpr(stride)));
     // The last window begins at the last multiple of the stride, `rest` in front of the last element.
     FUSEC_TRY(ValueId size, n.emitOne(OpKind::Shape, {x}, {{"start", axis}, {"end", axis + 1}}));
