@@ -172,7 +172,8 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   const char *name;
-  int64_t min, opt, max, divisor; /* max INT64_MAX: open */
+  /* max INT64_MAX: open. A run takes 0 below min too where no output has an element then. */
+  int64_t min, opt, max, divisor;
   /* Of a size that the model computes from other sizes: how, "i64(ceil(f32(n)/2))", and the ONNX node that asked for
    * it; else null. */
   const char *definition, *node;

@@ -1,9 +1,9 @@
+#include "Onnx/NodeImporter.h"
 #include "Graph/CheckOperator.h"
 #include "Graph/OpAttributes.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
-#include "Onnx/NodeImporter.h"
 #include "Support/Diag.h"
 #include "Support/DimLimits.h"
 
@@ -85,7 +85,7 @@ std::optional<TypedShape> NodeImporter::declared(size_t i) const {
   return t;
 }
 
-/// Which of the signs -1, 0 and 1 a number may have.
+/// Whether a number may be negative, zero, positive.
 static std::array<bool, 3> signs(const DimExpr::Range &r) {
   return {r.min < 0, r.min <= 0 && r.max >= 0, r.max > 0};
 }

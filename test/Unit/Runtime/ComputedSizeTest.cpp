@@ -97,6 +97,14 @@ TEST_CASE("sizes that the model computes follow from those that are set") {
   CHECK(fusert_set_symbols(context, &n, 2) == FUSERT_INVALID_ARGUMENT);
   CHECK(fusert_set_symbols(context, &n, 1) == FUSERT_OK);
   CHECK(outputSize() == 21);
+  const int64_t two[] = {42, 21};
+  fusert_memory_info memory{};
+  memory.struct_size = sizeof(memory);
+  CHECK(fusert_get_memory_info(model, 0, two, 0, &memory) == FUSERT_INVALID_ARGUMENT);
+  CHECK(fusert_get_memory_info(model, 0, two, 2, &memory) == FUSERT_INVALID_ARGUMENT);
+  CHECK(std::string(fusert_last_error()) == "the model has 1 symbols, given are 2");
+  CHECK(fusert_get_memory_info(model, 0, two, 1, &memory) == FUSERT_OK);
+  CHECK(memory.output_bytes == 21 * sizeof(float));
   fusert_context_destroy(context);
   fusert_unload(model);
 }
