@@ -23,6 +23,19 @@ std::optional<std::vector<DimExpr>> knownElements(const Value &v) {
   return e;
 }
 
+std::optional<std::vector<int64_t>>
+allConstants(const std::optional<std::vector<DimExpr>> &elements) {
+  if (!elements)
+    return std::nullopt;
+  std::vector<int64_t> list;
+  for (const DimExpr &e : *elements) {
+    if (!e.isConst())
+      return std::nullopt;
+    list.push_back(e.constValue());
+  }
+  return list;
+}
+
 ConstantRef constantFromElements(DType type, const Shape &shape,
                                  const std::vector<DimExpr> &elements) {
   std::vector<uint8_t> data;

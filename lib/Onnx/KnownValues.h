@@ -14,6 +14,9 @@ constexpr int64_t kMaxComputedElements = 256;
 
 /// Elements of a small integer or bool value that is constant or followed.
 std::optional<std::vector<DimExpr>> knownElements(const Value &v);
+/// The numbers, where all elements are; nullopt too where there are no elements to look at.
+std::optional<std::vector<int64_t>>
+allConstants(const std::optional<std::vector<DimExpr>> &elements);
 
 /// A constant of these elements, or nullptr when one depends on a symbol.
 ConstantRef constantFromElements(DType type, const Shape &shape,

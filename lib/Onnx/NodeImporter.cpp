@@ -45,19 +45,6 @@ std::optional<std::vector<DimExpr>> NodeImporter::peek(size_t i) const {
   return has(i) ? knownElements(in(i)) : std::nullopt;
 }
 
-static std::optional<std::vector<int64_t>>
-allConstants(const std::optional<std::vector<DimExpr>> &elements) {
-  if (!elements)
-    return std::nullopt;
-  std::vector<int64_t> list;
-  for (const DimExpr &e : *elements) {
-    if (!e.isConst())
-      return std::nullopt;
-    list.push_back(e.constValue());
-  }
-  return list;
-}
-
 std::optional<std::vector<int64_t>> NodeImporter::ints(size_t i) const {
   return allConstants(known(i));
 }

@@ -147,16 +147,7 @@ private:
   std::optional<std::vector<int64_t>> numbers(size_t i, std::vector<int64_t> standard) const {
     if (!node.hasInput(i))
       return standard;
-    const auto elements = knownElements(graph.value(node.inputs[i]));
-    if (!elements)
-      return std::nullopt;
-    std::vector<int64_t> out;
-    for (const DimExpr &e : *elements) {
-      if (!e.isConst())
-        return std::nullopt;
-      out.push_back(e.constValue());
-    }
-    return out;
+    return allConstants(knownElements(graph.value(node.inputs[i])));
   }
 
   std::optional<Ramp> sliceDynamic() const {
