@@ -12,8 +12,9 @@ Result<std::vector<TypedShape>> inferTypes(const Graph &graph, const Node &node,
                                            const SizeCheck &sizes);
 
 /// Checks one node: its outputs are there as its operator's row says and have the types that the rule gives.
-/// Diagnostics say what is wrong and leave `where` empty.
-Status checkOperator(const Graph &graph, const Node &node);
+/// Diagnostics say what is wrong and leave `where` empty. `taken`: expressions that are 0 in runs that leave the node
+/// out, so that its sizes need not fit there.
+Status checkOperator(const Graph &graph, const Node &node, const Shape &taken = {});
 
 /// Whether the operator has a rule.
 bool hasRule(OpKind op);

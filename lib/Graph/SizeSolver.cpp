@@ -329,7 +329,17 @@ void SizeSolver::test(const SizeRule &rule) {
   roundTests.push_back(std::move(tested));
 }
 
-SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut) {
+/// What fulfils the rule, or has 0 for `isTaken`, which else is 1.
+static SizeRule whereTaken(SizeRule rule, const DimExpr &isTaken) {
+  const bool isMultiple = rule.kind == SizeRule::Kind::Multiple;
+  DimExpr left = isMultiple ? rule.left * isTaken : rule.right + (rule.left - rule.right) * isTaken;
+  if (!isTooLarge(left))
+    rule.left = std::move(left);
+  return rule;
+}
+
+SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut,
+                                       const std::function<std::optional<DimExpr>()> &isTaken) {
   if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases))
     return Answer::Open;
   servedCase |= need == Need::Case;
@@ -347,7 +357,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   if (answer == Answer::Open) {
     if (!isEnough)
       return answer;
-    test(rule);
+    const auto taken = isTaken ? isTaken() : std::nullopt;
+    test(taken ? whereTaken(rule, *taken) : rule);
     return Answer::Holds;
   }
   if (next.found.size() == now.found.size()) {

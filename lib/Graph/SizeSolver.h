@@ -2,6 +2,7 @@
 #include "Support/DimSolve.h"
 #include "Support/SizeRules.h"
 
+#include <functional>
 #include <map>
 
 namespace fusec {
@@ -46,8 +47,10 @@ public:
   /// The one size that is left for a symbol, or the symbol's expression.
   DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
 
-  /// `mayBeLeftOut`: a run may leave the node out.
-  Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false);
+  /// `mayBeLeftOut`: a run may leave the node out. `isTaken` makes an expression that is 1 where it does not, else 0,
+  /// or nothing: a test is then of these runs alone.
+  Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false,
+                 const std::function<std::optional<DimExpr>()> &isTaken = {});
   /// Why sizes are what canonical() says: "; b is 3 by node 'conv' (Conv)", once for each; "" where nothing is known.
   std::string reasons(const Shape &sizes) const;
 

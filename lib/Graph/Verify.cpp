@@ -28,7 +28,7 @@ public:
   Status run() {
     checkSymbols();
     checkValues();
-    checkRegion(g.body, {});
+    checkRegion(g.body, {}, {});
     if (errors.empty())
       return success();
     return std::move(errors);
@@ -112,7 +112,8 @@ private:
     own.insert(id);
   }
 
-  void checkRegion(const Region &r, const std::vector<ValueId> &captures) {
+  /// `taken`: 0 where a run leaves the region out.
+  void checkRegion(const Region &r, const std::vector<ValueId> &captures, const Shape &taken) {
     std::unordered_set<ValueId> visible(captures.begin(), captures.end());
     std::unordered_set<ValueId> captureUse;
     auto use = [&](ValueId id, const std::string &where) {
@@ -137,7 +138,13 @@ private:
         for (ValueId id : inner.captures)
           use(id, where);
         const std::vector<bool> before = sized;
-        checkRegion(inner, inner.captures);
+        Shape innerTaken = taken;
+        if (n.op == OpKind::If && !n.inputs.empty() && inRange(n.inputs[0]) &&
+            g.value(n.inputs[0]).known.size() == 1) {
+          const DimExpr &condition = g.value(n.inputs[0]).known[0];
+          innerTaken.push_back(&inner == &n.regions[0] ? condition : DimExpr(1) - condition);
+        }
+        checkRegion(inner, inner.captures, innerTaken);
         sized = before; // a body's sizes are its own
       }
       if (n.op == OpKind::DataSize)
@@ -145,7 +152,7 @@ private:
       for (ValueId id : n.outputs)
         if (id != kNoValue)
           define(id, where, visible);
-      checkNode(n, where);
+      checkNode(n, where, taken);
     }
     for (ValueId id : r.outputs)
       use(id, "return");
@@ -166,7 +173,7 @@ private:
     sized[*symbol] = true;
   }
 
-  void checkNode(const Node &n, const std::string &where) {
+  void checkNode(const Node &n, const std::string &where, const Shape &taken) {
     auto exist = [this](const std::vector<ValueId> &ids) {
       return std::all_of(ids.begin(), ids.end(),
                          [this](ValueId id) { return id == kNoValue || inRange(id); });
@@ -179,7 +186,7 @@ private:
     for (const Region &r : n.regions)
       if (!present(r.inputs) || !present(r.outputs))
         return;
-    if (Status status = checkOperator(g, n); !status.ok())
+    if (Status status = checkOperator(g, n, taken); !status.ok())
       for (const Diagnostic &d : status.errors())
         fail(where, d.text);
   }

@@ -40,6 +40,13 @@ struct DeclaredType {
   std::vector<std::optional<DimExpr>> dims;
 };
 
+/// A branch of an If that a run decides.
+struct Branch {
+  const Branch *outer; // that it lies in
+  ValueId condition;
+  bool ifTrue; // it is taken
+};
+
 /// Where nodes are being imported to.
 struct ImportFrame {
   NameScope *scope;
@@ -48,8 +55,8 @@ struct ImportFrame {
   const OnnxAttributes *functionAttributes = nullptr;            // nullptr outside functions
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
   std::string prefix;                                            // of names inside functions
-  bool isBranch = false; // of an If that a run decides, or inside of one
-  int depth = 0;         // functions around this place, and subgraphs, which take more stack, twice
+  const Branch *branch = nullptr;                                // around this place
+  int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
 /// What a second import of the same model takes over from the first.
@@ -114,6 +121,8 @@ public:
   Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }
+  /// For `node`: 1 in runs that take the branch around it, else 0, as far as that follows from sizes.
+  std::optional<DimExpr> isTaken(const std::string &node);
   bool foundContradiction = false; // between what several nodes ask of sizes
   /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
   /// behind say of it narrows its range.

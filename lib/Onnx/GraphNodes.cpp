@@ -268,6 +268,7 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
   inner.opsets = &functionOpsets;
   inner.functionAttributes = &attributes;
   inner.prefix = nodeName + "/";
+  inner.branch = frame->branch;
   inner.depth = frame->depth + 1;
   ImportFrame *outer = frame;
   frame = &inner;

@@ -114,7 +114,9 @@ SizeCheck NodeImporter::sizes() const {
 bool NodeImporter::require(SizeRule rule, Need need) const {
   rule.node = nodeName;
   rule.op = opType;
-  return builder.solver().require(rule, need, builder.frame->isBranch) == SizeSolver::Answer::Holds;
+  return builder.solver().require(rule, need, builder.frame->branch != nullptr, [this] {
+    return builder.isTaken(nodeName);
+  }) == SizeSolver::Answer::Holds;
 }
 
 Diagnostic NodeImporter::say(const Misfit &m) const {

@@ -102,6 +102,16 @@ Result<std::vector<ValueId>> GraphBuilder::inlineSubgraph(const onnx::GraphProto
   return outputs;
 }
 
+std::optional<DimExpr> GraphBuilder::isTaken(const std::string &node) {
+  std::optional<DimExpr> all;
+  for (const Branch *b = frame->branch; b; b = b->outer)
+    if (const auto condition = knownValues.sizes(b->condition, node)) {
+      const DimExpr own = b->ifTrue ? condition->front() : DimExpr(1) - condition->front();
+      all = all ? *all * own : own;
+    }
+  return all;
+}
+
 Status GraphBuilder::extendRegion(Region &region, const std::function<Status()> &make) {
   ImportFrame inner = *frame;
   inner.region = &region;

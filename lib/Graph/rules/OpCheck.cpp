@@ -267,13 +267,16 @@ static Diagnostic plainly(const Graph &graph, const Misfit &m) {
 
 /// Whether it holds in runs, as far as sampled symbols tell that fulfil all that runs are tested for. A pass may have
 /// put two operators, each with a test, together.
-static bool isTested(const Graph &graph, const SizeRule &asked) {
+static bool isTested(const Graph &graph, const SizeRule &asked, const Shape &taken) {
   std::vector<const SizeRule *> tests;
   for (const SizeRule &rule : graph.sizeRules.rules)
     if (rule.tested)
       tests.push_back(&rule);
   for (std::vector<int64_t> &values : sampleSymbols(graph.symbols)) {
     const std::vector<int64_t> symbols = values;
+    if (std::any_of(taken.begin(), taken.end(),
+                    [&](const DimExpr &e) { return e.evaluate(symbols) == 0; }))
+      continue;
     for (const InferredSize &size : graph.sizeRules.inferred)
       values.push_back(size.value.evaluate(symbols).value_or(-1));
     auto holdsHere = [&](const SizeRule &rule) {
@@ -286,11 +289,11 @@ static bool isTested(const Graph &graph, const SizeRule &asked) {
   return true;
 }
 
-Status checkOperator(const Graph &graph, const Node &node) {
+Status checkOperator(const Graph &graph, const Node &node, const Shape &taken) {
   SizeCheck sizes(
       graph.symbols, SizeCheck::Equality::Sampled,
       [&](const Misfit &m) { return plainly(graph, m); },
-      [&](const SizeRule &asked, Need) { return isTested(graph, asked); });
+      [&](const SizeRule &asked, Need) { return isTested(graph, asked, taken); });
   std::vector<Shape> outShapes;
   for (ValueId v : node.outputs)
     outShapes.push_back(v == kNoValue ? Shape() : graph.value(v).shape);

@@ -20,10 +20,11 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     const onnx::GraphProto &elseGraph) {
   GraphBuilder &builder = n.graphBuilder();
   // Both, so that what one branch lacks does not hide what the other one lacks.
-  const bool outer = std::exchange(builder.frame->isBranch, true);
+  Branch branch{builder.frame->branch, n.id(0), true};
+  builder.frame->branch = &branch;
   auto thenResult = builder.importSubgraph(thenGraph, {}, n.name());
   auto elseResult = builder.importSubgraph(elseGraph, {}, n.name());
-  builder.frame->isBranch = outer;
+  builder.frame->branch = branch.outer;
   Diagnostics refused;
   for (auto *branch : {&thenResult, &elseResult})
     if (!branch->ok())
@@ -45,6 +46,7 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                               typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                               typeText(b.type, b.shape, n.symbols()) +
                               " in the other; both must be equal",
+  branch.ifTrue = false;
                           a.shape, b.shape);
   }
   const std::vector<ValueId> ifTrue = thenRegion.outputs, ifFalse = elseRegion.outputs;

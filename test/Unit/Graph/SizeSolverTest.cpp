@@ -179,6 +179,34 @@ TEST_CASE("a choice is served until equality is assumed") {
   CHECK_FALSE(s.solver.hasCases());
 }
 
+TEST_CASE("a test of runs that take a branch is fulfilled by the others") {
+  Sizes s({"n", "m", "taken"});
+  const auto isTaken = [&] { return std::optional(s.dim("taken")); };
+  auto ask = [&](Kind kind, const std::string &left, const std::string &right) {
+    CHECK(s.solver.require({kind, s.dim(left), s.dim(right), "node", "Op", "so it must be"},
+                           Need::Tested, true, isTaken) == Answer::Holds);
+  };
+  ask(Kind::Equal, "n", "m");
+  ask(Kind::AtLeast, "n", "m*2");
+  ask(Kind::Multiple, "n*m", "4");
+  ask(Kind::Broadcast, "n", "12");
+  CHECK_FALSE(s.solver.endRound());
+  const SizeRules rules = s.solver.rules({0, 1, 2}, {});
+  REQUIRE(rules.rules.size() == 4);
+  auto fulfilled = [&](int64_t n, int64_t m, int64_t taken) {
+    const std::vector<int64_t> values{n, m, taken};
+    std::string which;
+    for (const SizeRule &r : rules.rules)
+      which += holds(r.kind, r.left.evaluate(values), r.right.evaluate(values)) ? "y" : "n";
+    return which;
+  };
+  CHECK(fulfilled(3, 5, 0) == "yyyy");
+  CHECK(fulfilled(3, 5, 1) == "nnnn");
+  CHECK(fulfilled(12, 12, 1) == "ynyy");
+  CHECK(fulfilled(12, 6, 1) == "nyyy");
+  CHECK(fulfilled(1, 1, 1) == "ynny");
+}
+
 TEST_CASE("what ranges fulfil is noted for sizes beyond them") {
   Sizes s({"a", "b"});
   CHECK(s.ask(Kind::AtLeast, "a*b", "1", Need::Noted) == Answer::Holds);
