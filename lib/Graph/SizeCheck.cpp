@@ -182,7 +182,7 @@ Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::s
   if ((room.min >= 0 && (need != Need::Noted || room.min == room.max)) ||
       (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, need)) || room.min >= 0)
     return success();
-  return misfit({room.max < 0 ? Misfit::Kind::Operands : Misfit::Kind::NotFixed,
+  return misfit({room.max < 0 ? Misfit::Kind::Operands : Misfit::Kind::Less,
                  text + "; these are " + size.str(symbols) + " and " + least.str(symbols),
                  {size, least}});
 }

@@ -17,6 +17,7 @@ struct Misfit {
     Unequal, // sizes[0] and sizes[1] must be equal, and only for some symbols are; the text ends where they follow
     Indivisible, // sizes[0] must be a multiple of `number`, and only for some symbols is
     TooSmall,    // sizes[0] must be at least `number`, and only for some symbols is
+    Less,        // sizes[0] must be at least sizes[1], and only for some symbols is
     NotFixed,    // the symbols in `sizes` must be fixed
   };
   Kind kind;

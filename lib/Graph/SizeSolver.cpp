@@ -376,32 +376,6 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   return answer;
 }
 
-std::string SizeSolver::reasons(const Shape &sizes) const {
-  std::string text;
-  std::vector<SymbolId> used;
-  for (const DimExpr &size : sizes)
-    size.collectSymbols(used);
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  for (SymbolId id : used) {
-    if (!now.replaced.count(id))
-      continue;
-    // The rule that speaks of it is the one that says so.
-    for (const SizeRule &rule : now.found) {
-      std::vector<SymbolId> own;
-      rule.left.collectSymbols(own);
-      rule.right.collectSymbols(own);
-      if (std::find(own.begin(), own.end(), id) == own.end())
-        continue;
-      text += ", where " + now.symbols[static_cast<size_t>(id)].name + " is " +
-              now.replaced.at(id).str(now.symbols) + " by node '" + rule.node + "' (" + rule.op +
-              ")";
-      break;
-    }
-  }
-  return text;
-}
-
 void SizeSolver::assumeEquality() {
   *this = SizeSolver();
   servesCases = false;

@@ -51,8 +51,11 @@ public:
   /// or nothing: a test is then of these runs alone.
   Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false,
                  const std::function<std::optional<DimExpr>()> &isTaken = {});
-  /// Why sizes are what canonical() says: "; b is 3 by node 'conv' (Conv)", once for each; "" where nothing is known.
+  /// Why sizes are what canonical() says, or have their range: ", where c is b by node 'sum' (Add), and b is 3 by node
+  /// 'conv' (Conv)"; "" where nothing is known.
   std::string reasons(const Shape &sizes) const;
+  /// reasons() of a rule that what was found before excludes; "" for another one.
+  std::string contradiction(const SizeRule &rule) const;
 
   /// Whether shapes of this round serve a choice; a round that failed may then go better when equality is assumed.
   bool hasCases() const { return servedCase; }

@@ -165,6 +165,8 @@ public:
 private:
   /// What the rule of an operator, or another check of sizes, found.
   Diagnostic say(const Misfit &m) const;
+  /// What is said of one that other nodes' rules exclude: these are named.
+  std::optional<Diagnostic> contradiction(const Misfit &m) const;
   Attributes withOwn(OpKind op, Attributes attrs);
   Status checkSizes(const std::vector<TypedShape> &types) const;
   const onnx::AttributeProto *attribute(const std::string &key, int type);

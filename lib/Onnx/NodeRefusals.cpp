@@ -119,7 +119,41 @@ bool NodeImporter::require(SizeRule rule, Need need) const {
   }) == SizeSolver::Answer::Holds;
 }
 
+/// What a misfit asks of open sizes.
+static std::optional<SizeRule> ruleOf(const Misfit &m) {
+  using enum SizeRule::Kind;
+  auto rule = [&](SizeRule::Kind kind, const DimExpr &right) {
+    return SizeRule{kind, m.sizes[0], right, {}, {}, {}};
+  };
+  switch (m.kind) {
+  case Misfit::Kind::Unequal: return rule(Equal, m.sizes[1]);
+  case Misfit::Kind::Indivisible: return rule(Multiple, m.number);
+  case Misfit::Kind::TooSmall: return rule(AtLeast, m.number);
+  case Misfit::Kind::Less: return rule(AtLeast, m.sizes[1]);
+  default: return std::nullopt;
+  }
+}
+
+std::optional<Diagnostic> NodeImporter::contradiction(const Misfit &m) const {
+  const auto rule = ruleOf(m);
+  // In the next round the sizes may tell that a branch is not taken.
+  if (!rule || builder.frame->branch)
+    return std::nullopt;
+  const std::string reasons = builder.solver().contradiction(*rule);
+  if (reasons.empty())
+    return std::nullopt;
+  builder.foundContradiction = true;
+  if (m.kind == Misfit::Kind::Less)
+    return mismatch(m.text + reasons);
+  if (m.kind == Misfit::Kind::Unequal)
+    return mismatch(m.text + rule->left.str(symbols()) + " and " + rule->right.str(symbols()) +
+                    reasons);
+  return mismatch(m.rule + "; it is " + rule->left.str(symbols()) + reasons);
+}
+
 Diagnostic NodeImporter::say(const Misfit &m) const {
+  if (auto said = contradiction(m))
+    return std::move(*said);
   switch (m.kind) {
   case Misfit::Kind::Operands: return mismatch(m.text);
   case Misfit::Kind::Attribute: return fail(Diag::BadAttribute, m.text);
@@ -131,6 +165,7 @@ Diagnostic NodeImporter::say(const Misfit &m) const {
   case Misfit::Kind::TooSmall:
     require({SizeRule::Kind::AtLeast, m.sizes[0], m.number, "", "", m.rule}, Need::Solved);
     break;
+  case Misfit::Kind::Less:
   case Misfit::Kind::NotFixed: break;
   }
   return needsFixed(m.text, m.sizes);
@@ -138,11 +173,6 @@ Diagnostic NodeImporter::say(const Misfit &m) const {
 
 Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const DimExpr &b) const {
   text += a.str(symbols()) + " and " + b.str(symbols());
-  const SizeSolver &solver = builder.solver();
-  if (sizes().mustDiffer(solver.canonical(a), solver.canonical(b))) {
-    builder.foundContradiction = true;
-    return mismatch(text + solver.reasons({a, b}));
-  }
   if (auto advice = builder.boundAdvice(a, b))
     return undecided(text + "; " + *advice);
   text += " may differ";

@@ -53,7 +53,25 @@ TEST_CASE("an equality that determines a size replaces it everywhere") {
   CHECK(s.value("c") == "64");
   CHECK(s.equal("c", "64") == Answer::Holds);
   CHECK(s.equal("b", "65") == Answer::Never);
-  CHECK(s.solver.reasons({s.dim("c")}) == ", where c is 64 by node 'node' (Op)");
+  CHECK(s.solver.reasons({s.dim("c")}) ==
+        ", where c is b by node 'node' (Op), and b is 64 by node 'node' (Op)");
+}
+
+TEST_CASE("what is said of sizes names each rule that made them what they are") {
+  Sizes s({"n", "m", "k"});
+  auto ask = [&](Kind kind, const std::string &left, const std::string &right, const char *node) {
+    CHECK(s.solver.require({kind, s.dim(left), s.dim(right), node, "Op", ""}, Need::Solved) ==
+          Answer::Holds);
+  };
+  ask(Kind::AtLeast, "n", "1", "of no use");
+  ask(Kind::AtLeast, "n", "10", "top");
+  ask(Kind::Equal, "m", "n", "sum");
+  ask(Kind::Multiple, "n", "4", "blocks");
+  CHECK(s.solver.contradiction({Kind::Equal, s.dim("m"), s.dim("5"), "", "", ""}) ==
+        ", where n is at least 10 by node 'top' (Op), and m is n by node 'sum' (Op), and n is a "
+        "multiple of 4 by node 'blocks' (Op)");
+  CHECK(s.solver.contradiction({Kind::Equal, s.dim("m"), s.dim("16"), "", "", ""}) == "");
+  CHECK(s.solver.contradiction({Kind::Equal, s.dim("k"), s.dim("0"), "", "", ""}) == "");
 }
 
 TEST_CASE("factors that are never 0 cancel") {

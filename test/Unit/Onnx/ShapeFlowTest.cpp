@@ -169,6 +169,30 @@ TEST_CASE("sizes that contradict each other are an error that names the nodes") 
         "(f32[n,c], f32[4])\n");
 }
 
+TEST_CASE("what narrowed a size is named by what contradicts it") {
+  const std::string place = "error[E3107] model-under-test.onnx: node '";
+  for (const bool topFirst : {true, false}) {
+    ModelMaker m;
+    m.input("x", {"n"}).input("w", {"m"}).output("y").output("z").output("t").ints("k", {10});
+    m.input("v", {5});
+    auto top = [&] { m.node("TopK", {"w", "k"}, {"t"}); };
+    if (topFirst)
+      top();
+    m.node("MatMul", {"x", "w"}, {"y"});
+    m.node("MatMul", {"x", "v"}, {"z"});
+    if (!topFirst)
+      top();
+    CHECK(outcome(m.import()) ==
+          place + (topFirst
+                       ? "MatMul_z' (MatMul, opset 18): the sizes to sum over must be equal: n and "
+                         "5, where m is at least 10 by node 'TopK_t' (TopK), and m is n by node "
+                         "'MatMul_y' (MatMul); the inputs are (f32[n], f32[5])\n"
+                       : "TopK_t' (TopK, opset 18): the axis of which the k largest are taken must "
+                         "be at least 10; it is m, where m is n by node 'MatMul_y' (MatMul), and n "
+                         "is 5 by node 'MatMul_z' (MatMul); the inputs are (f32[m], i64[1])\n"));
+  }
+}
+
 TEST_CASE("a half that is joined with the other makes a size even") {
   ModelMaker m;
   m.input("x", {1, 1, "h", 4}).output("y");
