@@ -340,7 +340,8 @@ static SizeRule whereTaken(SizeRule rule, const DimExpr &isTaken) {
 
 SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut,
                                        const std::function<std::optional<DimExpr>()> &isTaken) {
-  if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases))
+  if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases) ||
+      (need == Need::Declared && !takesDeclared))
     return Answer::Open;
   servedCase |= need == Need::Case;
   const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
@@ -366,8 +367,10 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
       roundNotes.push_back(rule);
     return answer;
   }
-  if (need == Need::Likely) {
-    pending.push_back(rule);
+  if (need == Need::Declared && overrulesUser(next))
+    return Answer::Open;
+  if (need == Need::Likely || need == Need::Declared) {
+    (need == Need::Likely ? pending : declared).push_back(rule);
     return answer;
   }
   now = std::move(next);
@@ -376,14 +379,39 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   return answer;
 }
 
+bool SizeSolver::overrulesUser(const State &next) const {
+  for (size_t s = 0; s < now.symbols.size(); ++s) {
+    if (!given[s])
+      continue;
+    const Symbol &before = now.symbols[s], &after = next.symbols[s];
+    const auto size = next.replaced.find(static_cast<SymbolId>(s));
+    const bool isFixed = size != next.replaced.end() && size->second.isConst() &&
+                         !canonical(DimExpr::symbol(static_cast<SymbolId>(s))).isConst();
+    if (isFixed || before.min != after.min || before.max != after.max ||
+        before.divisor != after.divisor)
+      return true;
+  }
+  return false;
+}
+
 void SizeSolver::assumeEquality() {
+  const bool takes = takesDeclared;
   *this = SizeSolver();
   servesCases = false;
+  takesDeclared = takes;
+}
+
+void SizeSolver::ignoreDeclared() {
+  const bool serves = servesCases;
+  *this = SizeSolver();
+  servesCases = serves;
+  takesDeclared = false;
 }
 
 void SizeSolver::beginRound() {
   servedCase = false;
   pending.clear();
+  declared.clear();
   divided.clear();
   roundTests.clear();
   roundNotes.clear();
@@ -395,7 +423,19 @@ void SizeSolver::replay() {
   now.symbols = first;
   for (const SizeRule &rule : forced)
     apply(now, rule);
-  hasAssumed = startsAnew = false;
+  hasAssumed = assumedDeclared = startsAnew = false;
+}
+
+bool SizeSolver::assume(const std::vector<SizeRule> &rules) {
+  bool found = false;
+  for (const SizeRule &rule : rules) {
+    State next = now;
+    if (apply(next, rule) != Answer::Holds || next.found.size() == now.found.size())
+      continue;
+    now = std::move(next);
+    found = hasAssumed = true;
+  }
+  return found;
 }
 
 bool SizeSolver::endRound() {
@@ -404,14 +444,10 @@ bool SizeSolver::endRound() {
       replay();
     return true;
   }
-  bool found = false;
-  for (const SizeRule &rule : pending) {
-    State next = now;
-    if (apply(next, rule) != Answer::Holds || next.found.size() == now.found.size())
-      continue;
-    now = std::move(next);
-    found = hasAssumed = true;
-  }
+  if (assume(pending))
+    return true;
+  const bool found = assume(declared);
+  assumedDeclared |= found;
   return found;
 }
 

@@ -13,7 +13,8 @@ enum class Need {
   Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
   Tested, // shapes stand as they are: a test is enough
   Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
-  Noted // likewise; where ranges fulfil it, it says why a size of 0, which they leave out, is none
+  Noted, // likewise; where ranges fulfil it, it says why a size of 0, which they leave out, is none
+  Declared // likewise, by the model of what its nodes make: what these and the user say comes first
 };
 
 /// What the nodes of a model ask of its sizes. What determines a symbol, or narrows its range, is solved: from then on
@@ -61,6 +62,10 @@ public:
   bool hasCases() const { return servedCase; }
   /// Forgets all, and from then on serves no choice.
   void assumeEquality();
+  /// Whether shapes of this round stand on what the model declares, which may contradict its nodes.
+  bool hasDeclared() const { return assumedDeclared; }
+  /// Forgets all, and from then on makes nothing of what is declared.
+  void ignoreDeclared();
 
   void beginRound();
   /// Whether something was found that the next round has to begin with.
@@ -96,6 +101,10 @@ private:
   Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
   Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
   void test(const SizeRule &rule);
+  /// Applies those of these rules that find something more and contradict nothing; whether there are any.
+  bool assume(const std::vector<SizeRule> &rules);
+  /// Whether one of the user's sizes has less room in `next` than it has.
+  bool overrulesUser(const State &next) const;
   /// Whether it speaks of sizes that depend on data.
   bool isOfData(const SizeRule &rule) const;
   bool isKnownInTime(const State &before, const State &after) const;
@@ -103,14 +112,15 @@ private:
   void replay();
 
   State now;
-  std::vector<Symbol> first;     // the symbols as they were added
-  std::vector<bool> given;       // by the user
-  std::vector<SizeRule> forced;  // all that is not assumed, in the order in which it was found
-  std::vector<SizeRule> pending; // assumptions of this round
+  std::vector<Symbol> first;    // the symbols as they were added
+  std::vector<bool> given;      // by the user
+  std::vector<SizeRule> forced; // all that is not assumed, in the order in which it was found
+  std::vector<SizeRule> pending, declared; // assumptions of this round
   std::vector<SizeRule> roundTests, roundNotes;
   std::vector<DimExpr> divided; // what unified() has given that is no polynomial
   bool hasAssumed = false, foundForced = false, startsAnew = false;
   bool servesCases = true, servedCase = false;
+  bool takesDeclared = true, assumedDeclared = false;
 };
 
 } // namespace fusec

@@ -255,8 +255,11 @@ std::map<std::string, DeclaredType> GraphBuilder::declarations(const onnx::Graph
   std::map<std::string, DeclaredType> map;
   for (const auto &v : proto.value_info())
     map[v.name()] = readType(v.type());
-  for (const auto &v : proto.output())
-    map[v.name()] = readType(v.type());
+  for (const auto &v : proto.output()) {
+    DeclaredType &d = map[v.name()];
+    d = readType(v.type());
+    d.isOutput = true;
+  }
   return map;
 }
 

@@ -36,7 +36,7 @@ Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functi
 /// A type as a model declares it: any part may be missing.
 struct DeclaredType {
   std::optional<DType> type;
-  bool hasShape = false;
+  bool hasShape = false, isOutput = false;
   std::vector<std::optional<DimExpr>> dims;
 };
 
@@ -195,8 +195,12 @@ private:
   void settleSizes();
   bool contradicts(const DeclaredType &declared, const Value &value) const;
   std::string declaredText(const DeclaredType &declared) const;
-  /// Warns of types and shapes that the nodes around the current frame contradict.
+  /// Warns of types and shapes that the nodes around the current frame contradict, and asks for sizes that they leave
+  /// open.
   void checkDeclarations(const std::map<std::string, DeclaredType> &declared);
+  /// Whether the sizes of a tensor that `maker` makes may be what is declared: then they have to be in every run.
+  bool askDeclared(const std::string &name, const DeclaredType &declared, const Value &value,
+                   const Node &maker);
   void addOutput(const std::string &name, ValueId id);
   Status markOutputs();
   /// All errors, those of nodes that one operator and one reason have in common as one.

@@ -1,3 +1,4 @@
+#include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/Tensors.h"
 #include "Support/Diag.h"
@@ -36,15 +37,48 @@ std::string GraphBuilder::declaredText(const DeclaredType &declared) const {
          (declared.hasShape ? "[" + dims + "]" : "");
 }
 
+bool GraphBuilder::askDeclared(const std::string &name, const DeclaredType &declared,
+                               const Value &value, const Node &maker) {
+  for (size_t i = 0; i < declared.dims.size(); ++i) {
+    const DimExpr &made = value.shape[i];
+    if (!declared.dims[i] || *declared.dims[i] == made)
+      continue;
+    // How many there are of something is for the data to say.
+    const std::set<SymbolId> used = symbolsOf({made, *declared.dims[i]});
+    if (std::any_of(used.begin(), used.end(), [&](SymbolId s) {
+          return graph.symbols[static_cast<size_t>(s)].isDataDependent();
+        }))
+      continue;
+    const std::string what = declared.isOutput ? "output" : "tensor";
+    const SizeRule rule{SizeRule::Kind::Equal,
+                        made,
+                        *declared.dims[i],
+                        maker.name,
+                        maker.onnxOp,
+                        what + " '" + frame->prefix + name + "' must be as the model declares it"};
+    if (solver().require(rule, Need::Declared) == SizeSolver::Answer::Never)
+      return false;
+  }
+  return true;
+}
+
 void GraphBuilder::checkDeclarations(const std::map<std::string, DeclaredType> &declared) {
   if (staleSizes)
     return;
+  // What a run may leave out, as a branch, has sizes that may be others then.
+  std::unordered_map<ValueId, const Node *> makers;
+  if (!isConditional())
+    for (const Node &node : graph.body.nodes)
+      for (ValueId id : node.outputs)
+        makers.emplace(id, &node);
   for (const auto &[name, type] : declared) {
     auto found = frame->scope->names.find(name);
     if (found == frame->scope->names.end() || found->second < 0)
       continue;
     const Value &v = graph.value(found->second);
-    if (!contradicts(type, v))
+    const auto maker = makers.find(found->second);
+    if (!contradicts(type, v) &&
+        (maker == makers.end() || askDeclared(name, type, v, *maker->second)))
       continue;
     Diagnostic d{Diag::WrongDeclaration, where("tensor '" + frame->prefix + name + "'"),
                  "the model declares " + declaredText(type) + ", its nodes make " +

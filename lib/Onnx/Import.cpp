@@ -80,6 +80,7 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
       return Diagnostic{Diag::MalformedModel, path, "the bytes are not an ONNX model"};
   }
   ImportMemory memory;
+  std::optional<Diagnostic> ignored;
   Result<Graph> imported = Diagnostics{};
   // Each repetition knows more of the sizes or takes inputs for constants: most of both shows at once.
   constexpr int kMostRounds = 16, kMostSizeRounds = 100;
@@ -95,7 +96,18 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool foundSizes = !isContradiction && memory.sizes.endRound();
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
     const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
-    if (memory.sizes.hasCases() && (isContradiction || isEndless || (!imported.ok() && !goesOn))) {
+    const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
+    if (memory.sizes.hasDeclared() && leadsNowhere) {
+      ignored = Diagnostic{Diag::WrongDeclaration, path,
+                           "sizes that the model declares of its tensors do not fit its nodes, "
+                           "which hold"};
+      if (!imported.ok() && !imported.errors().empty())
+        ignored->text += ": " + imported.errors()[0].where + ": " + imported.errors()[0].text;
+      memory.sizes.ignoreDeclared();
+      sizeRounds = 0;
+      continue;
+    }
+    if (memory.sizes.hasCases() && leadsNowhere) {
       memory.sizes.assumeEquality();
       sizeRounds = 0;
       continue;
@@ -122,6 +134,8 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     round = 0;
   }
   FUSEC_TRY(Graph graph, std::move(imported));
+  if (warnings && ignored)
+    warnings->push_back(std::move(*ignored));
   FUSEC_TRY(graph, eliminateDeadCode(std::move(graph), {}));
   FUSEC_CHECK(verify(graph));
   return graph;

@@ -24,6 +24,11 @@ folder.mkdir(parents=True, exist_ok=True)
 inner = [info("t", FLOAT, (2, 4)), info("u", INT64, (2, 3)), info("absent", FLOAT, (7,))]
 nodes = [relu("x", "t"), relu("t", "u"), relu("u", "y")]
 write("shapes", nodes, [info("x", FLOAT, (2, 3))], [info("y", FLOAT, (6,))], inner)
+blocks = helper.make_node("DepthToSpace", ["r"], ["w"], name="blocks", blocksize=5)
+to = helper.make_node("Constant", [], ["to"], value_ints=[1, -1, 1, 1])
+nodes = [relu("x", "y"), relu("x", "z"), to, helper.make_node("Reshape", ["x", "to"], ["r"]), blocks]
+outputs = [info("y", FLOAT, (4, "k")), info("z", FLOAT, ("n", 3)), info("w", FLOAT, None)]
+write("together", nodes, [info("x", FLOAT, ("n", "k"))], outputs)
 write("range", [relu("x", "y")], [info("x", FLOAT, ("n", 3))], [info("y", FLOAT, (4, 3))])
 branches = {
     f"{side}_branch": helper.make_graph(

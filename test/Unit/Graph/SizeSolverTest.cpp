@@ -197,6 +197,37 @@ TEST_CASE("a choice is served until equality is assumed") {
   CHECK_FALSE(s.solver.hasCases());
 }
 
+TEST_CASE("what is declared is found last, and goes with what contradicts it") {
+  Sizes s({"n", "m"});
+  const SymbolId given = s.solver.symbol({"given", 1, 8, 64, 1}, true);
+  CHECK(s.equal("n", "4", Need::Declared) == Answer::Holds);
+  CHECK(s.equal("given", "4", Need::Declared) == Answer::Open); // it is for the user to say
+  CHECK(s.equal("n*m", "12", Need::Declared) == Answer::Holds);
+  CHECK(s.equal("n", "m", Need::Likely) == Answer::Holds);
+  CHECK(s.value("n") == "n");
+  CHECK(s.solver.endRound());
+  CHECK(s.value("m") == "n");
+  CHECK_FALSE(s.solver.hasDeclared());
+  s.solver.beginRound();
+  CHECK(s.equal("n", "4", Need::Declared) == Answer::Holds);
+  CHECK(s.solver.endRound());
+  CHECK(s.solver.hasDeclared());
+  CHECK(s.value("m") == "4");
+  s.solver.beginRound();
+  CHECK(s.equal("n", "5", Need::Declared) == Answer::Never);
+  CHECK(s.ask(Kind::Multiple, "given", "8") == Answer::Holds);
+  CHECK(s.solver.endRound());
+  CHECK_FALSE(s.solver.hasDeclared());
+  CHECK(s.value("m") == "m");
+  CHECK(s.symbol("given").divisor == 8);
+  CHECK(given == 2);
+  s.solver.ignoreDeclared();
+  s.solver.symbol({"n"}, false);
+  s.solver.beginRound();
+  CHECK(s.equal("n", "4", Need::Declared) == Answer::Open);
+  CHECK_FALSE(s.solver.endRound());
+}
+
 TEST_CASE("a test of runs that take a branch is fulfilled by the others") {
   Sizes s({"n", "m", "taken"});
   const auto isTaken = [&] { return std::optional(s.dim("taken")); };

@@ -53,6 +53,10 @@ public:
     model.mutable_graph()->add_output()->set_name(name);
     return *this;
   }
+  ModelMaker &output(const std::string &name, const std::vector<D> &dims) {
+    setType(*model.mutable_graph()->add_output(), name, onnx::TensorProto::FLOAT, dims);
+    return *this;
+  }
   onnx::NodeProto &node(const std::string &op, const std::vector<std::string> &in,
                         const std::vector<std::string> &out) {
     auto *n = model.mutable_graph()->add_node();

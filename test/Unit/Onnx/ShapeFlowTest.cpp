@@ -193,6 +193,47 @@ TEST_CASE("what narrowed a size is named by what contradicts it") {
   }
 }
 
+TEST_CASE("what the model declares holds where its nodes leave sizes open") {
+  ModelMaker m;
+  m.input("x", {"b", "n"}).input("z", {"c", "m"}).output("y", {"b", "m"}).output("w", {3, "m"});
+  m.node("Relu", {"x"}, {"y"});
+  m.node("Relu", {"z"}, {"w"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[b,n]\nf32[3,n]\n");
+  CHECK(rules(*g) == "inferred c = [3] of (\"z\" 0)\ninferred m = [n] of (\"z\" 1)\n"
+                     "rule equal [c, 3] by \"Relu_w\" \"Relu\" \"output 'w' must be as the model "
+                     "declares it\"\n"
+                     "rule equal [n, m] by \"Relu_y\" \"Relu\" \"output 'y' must be as the model "
+                     "declares it\"\n");
+  // What the user says of a size comes first.
+  ImportOptions open;
+  REQUIRE(parseDimOption("c=1..8", open).ok());
+  CHECK(outcome(m.import(open)) == "f32[b,n]\nf32[c,n]\n");
+  setType(*m.model.mutable_graph()->add_value_info(), "flat", onnx::TensorProto::FLOAT, {12});
+  m.ints("all", {-1}).output("s");
+  m.node("Reshape", {"x", "all"}, {"flat"});
+  m.node("Relu", {"flat"}, {"s"});
+  g = m.import();
+  REQUIRE(outcome(g) == "f32[b,n]\nf32[3,n]\nf32[b*n]\n");
+  CHECK(rules(*g).find("rule tested equal [b*n, 12] by \"Reshape_flat\" \"Reshape\" \"tensor "
+                       "'flat' must be as the model declares it\"\n") != std::string::npos);
+}
+
+TEST_CASE("nodes come before what the model declares") {
+  // The squeezed size is 1 whatever is declared, and 4 rows of 3 do not divide into blocks.
+  ModelMaker m;
+  m.input("x", {"n", "k"}).output("y", {4, "k"}).output("z", {"n", 3}).output("w", {7});
+  m.input("one", {"n", "o"}).ints("to", {1, -1, 1, 1}).ints("last", {1}).output("u");
+  m.node("Relu", {"x"}, {"y"});
+  m.node("Neg", {"x"}, {"z"});
+  m.node("Reshape", {"x", "to"}, {"r"});
+  attribute(m.node("DepthToSpace", {"r"}, {"u"}), "blocksize", 5);
+  m.node("Squeeze", {"one", "last"}, {"w"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[n,k]\nf32[n,k]\nf32[n]\nf32[1,floordiv(n*k, 25),5,5]\n");
+  CHECK(rules(*g).find("declares") == std::string::npos);
+}
+
 TEST_CASE("a half that is joined with the other makes a size even") {
   ModelMaker m;
   m.input("x", {1, 1, "h", 4}).output("y");
