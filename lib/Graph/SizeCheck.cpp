@@ -126,15 +126,16 @@ Diagnostic SizeCheck::unlike(const Shape &given, const Shape &wanted,
   return misfit({Misfit::Kind::Unequal, text + "; ", {given[open], wanted[open]}});
 }
 
-Status SizeCheck::sameShape(const Shape &given, const Shape &wanted,
-                            const std::string &text) const {
+Status SizeCheck::sameShape(const Shape &given, const Shape &wanted, const std::string &text,
+                            Need need) const {
   if (same(given, wanted))
     return success();
   bool fits = given.size() == wanted.size();
   for (size_t d = 0; fits && d < given.size(); ++d)
     fits = same(given[d], wanted[d]) || !mustDiffer(given[d], wanted[d]);
   for (size_t d = 0; fits && d < given.size(); ++d)
-    fits = same(given[d], wanted[d]) || seenTo(SizeRule::Kind::Equal, given[d], wanted[d], text);
+    fits =
+        same(given[d], wanted[d]) || seenTo(SizeRule::Kind::Equal, given[d], wanted[d], text, need);
   if (fits)
     return success();
   return unlike(given, wanted, text);

@@ -87,7 +87,8 @@ public:
   /// where a model says both.
   Status sameCount(const DimExpr &a, const DimExpr &b) const;
   /// `text` says what `given` must be.
-  Status sameShape(const Shape &given, const Shape &wanted, const std::string &text) const;
+  Status sameShape(const Shape &given, const Shape &wanted, const std::string &text,
+                   Need need = Need::Solved) const;
   /// "`what` must be a multiple of ..."
   Status multiple(const DimExpr &size, int64_t divisor, const std::string &what) const;
   /// "`what` must be at least ..."

@@ -117,6 +117,8 @@ Result<Types> concat(const OpCheck &c) {
 /// The parts' sizes are those of the outputs.
 Result<Types> split(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
+  const DimExpr size = c.shape(0)[axis], count = static_cast<int64_t>(c.numOutputs());
+  bool isEven = !size.isConst();
   DimExpr total = 0;
   Types parts;
   for (size_t i = 0; i < c.numOutputs(); ++i) {
@@ -124,12 +126,17 @@ Result<Types> split(const OpCheck &c) {
                          "the parts must have the operand's rank"));
     Shape part = c.shape(0);
     part[axis] = c.outShape(i)[axis];
+    isEven = isEven && c.sizes.same(part[axis], floorDiv(size, count));
     total = total + part[axis];
     parts.push_back({c.type(0), std::move(part)});
   }
-  FUSEC_CHECK(
-      c.sizes.sameShape({c.shape(0)[axis]}, {total},
-                        "the parts' sizes must be as many as the outputs and sum to the axis"));
+  if (isEven)
+    FUSEC_CHECK(
+        c.sizes.multiple(size, count.constValue(), "an axis that is split into equal parts"));
+  else
+    FUSEC_CHECK(c.sizes.sameShape(
+        {size}, {total}, "the parts' sizes must be as many as the outputs and sum to the axis",
+        Need::Tested));
   return parts;
 }
 

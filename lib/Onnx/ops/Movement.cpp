@@ -231,9 +231,18 @@ Status split(NodeImporter &n) {
       return n.mismatch("the axis does not divide into " + std::to_string(parts) + " equal parts");
     for (int64_t i = 0; i < parts; ++i, left -= dims.back().constValue())
       dims.push_back(std::min(each, left));
-  } else {
-    if (!size.divisibleBy(parts, n.symbols()))
-      return n.sizes().indivisible(size, parts, "an axis that is split into equal parts");
+  } else if (n.opset() >= 18 && !size.divisibleBy(parts, n.symbols()) &&
+             n.require({SizeRule::Kind::AtLeast,
+                        size,
+                        ceilDiv(size, DimExpr(parts)) * DimExpr(parts - 1) + DimExpr(1),
+                        {},
+                        {},
+                        "each of the parts must have an element"},
+                       Need::Case)) {
+    const DimExpr each = ceilDiv(size, DimExpr(parts));
+    dims.assign(static_cast<size_t>(parts), each);
+    dims.back() = size - each * DimExpr(parts - 1);
+  } else { // that it divides is the operator's rule
     dims.assign(static_cast<size_t>(parts), floorDiv(size, DimExpr(parts)));
   }
   std::vector<Shape> shapes(dims.size(), n.shape(0));

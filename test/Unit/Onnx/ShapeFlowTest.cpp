@@ -234,6 +234,30 @@ TEST_CASE("nodes come before what the model declares") {
   CHECK(rules(*g).find("declares") == std::string::npos);
 }
 
+TEST_CASE("parts of a split are equal where a run divides") {
+  for (const int opset : {17, 18}) {
+    ModelMaker m(opset);
+    m.input("x", {"n", "k"}).output("a").output("b").ints("all", {-1});
+    m.node("Reshape", {"x", "all"}, {"flat"});
+    auto &split = m.node("Split", {"flat"}, {"a", "b"});
+    if (opset == 18)
+      attribute(split, "num_outputs", 2);
+    auto g = m.import();
+    const bool isUneven = opset == 18;
+    REQUIRE(outcome(g) == (isUneven ? "f32[floordiv(n*k + 1, 2)]\nf32[n*k - floordiv(n*k + 1, 2)]\n"
+                                    : "f32[floordiv(n*k, 2)]\nf32[floordiv(n*k, 2)]\n"));
+    CHECK(rules(*g) ==
+          (isUneven ? "rule tested least [n*k, floordiv(n*k + 1, 2) + 1] by \"Split_a\" \"Split\" "
+                      "\"each of the parts must have an element\"\n"
+                    : "rule tested multiple [n*k, 2] by \"Split_a\" \"Split\" \"an axis that is "
+                      "split into equal parts must be a multiple of 2\"\n"));
+    // Parts that have to be equal elsewhere.
+    m.output("y").node("MatMul", {"a", "b"}, {"y"});
+    g = m.import();
+    REQUIRE(outcome(g) == "f32[floordiv(n*k, 2)]\nf32[floordiv(n*k, 2)]\nf32[]\n");
+  }
+}
+
 TEST_CASE("a half that is joined with the other makes a size even") {
   ModelMaker m;
   m.input("x", {1, 1, "h", 4}).output("y");
