@@ -129,6 +129,17 @@ void KnownValues::choose(ValueId result, ValueId condition, ValueId ifTrue, Valu
   remember(result, std::move(made));
 }
 
+std::optional<DimExpr> KnownValues::choose(ValueId condition, const DimExpr &ifTrue,
+                                           const DimExpr &ifFalse, const std::string &node) {
+  const auto which = elements(condition);
+  if (!which || !sizes(condition, node))
+    return std::nullopt;
+  const auto chosen = numbers.apply(
+      Op::Select, DType::I64,
+      {which->front(), numbers.integer(DType::I64, ifTrue), numbers.integer(DType::I64, ifFalse)});
+  return chosen ? numbers.size(*chosen, node) : std::nullopt;
+}
+
 namespace {
 
 /// What one node makes of known elements. Types and ranks of operands fit.

@@ -41,6 +41,9 @@ public:
 
   /// `result` is `ifTrue` or `ifFalse`, as the bool `condition` says: follows that where all are known.
   void choose(ValueId result, ValueId condition, ValueId ifTrue, ValueId ifFalse);
+  /// The one of two sizes that the bool `condition` says, for `node`; nothing where it does not follow from sizes.
+  std::optional<DimExpr> choose(ValueId condition, const DimExpr &ifTrue, const DimExpr &ifFalse,
+                                const std::string &node);
 
   /// What a constant holds, or a value that has been followed.
   std::optional<Elements> elements(ValueId id);

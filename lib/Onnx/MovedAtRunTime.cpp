@@ -46,8 +46,7 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
                 axes = n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue;
   for (size_t d = 0; d < out.size(); ++d) {
     const DimExpr size = shape[d];
-    if (size.range(n.symbols()).min < 1)
-      return n.sizes().tooSmall(size, 1, "an axis with run-time pads");
+    FUSEC_CHECK(n.sizes().atLeast(size, 1, "an axis with run-time pads"));
     const ValueId zero = number(0), one = number(1);
     FUSEC_TRY(ValueId extent, sizeOfAxis(n, d));
     FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, extent, one));

@@ -30,10 +30,11 @@ public:
                      std::get<Control>(item.value).results.end());
     }
   }
-  TensorId take(TensorId t) {
-    if (fresh.erase(t))
+  /// As a tensor of this shape, which its own is equal to, though it may be another expression.
+  TensorId take(TensorId t, const Shape &shape) {
+    if (n.shapeOf(t) == shape && fresh.erase(t))
       return t;
-    TensorId copied = n.temp("yield", n.typeOf(t), n.shapeOf(t));
+    TensorId copied = n.temp("yield", n.typeOf(t), shape);
     n.copy(copied, t);
     return copied;
   }
@@ -55,18 +56,19 @@ Status sameShape(NodeLowering &n, const Shape &a, const Shape &b, const char *wh
 Status ifElse(NodeLowering &n) {
   Control c{Control::Kind::If, "", {n.node.name}, -1, {}, {}, {}, {}, {}, -1, -1, -1, {}, {}, {}};
   c.condition = asScalar(n, n.in(0), "condition");
-  Diagnostics errors;
   auto branch = [&](const Region &region, std::vector<TensorId> &yields) {
     return n.l.nested([&] {
       n.l.lowerNodes(region.nodes);
       for (size_t i = 0; i < region.outputs.size(); ++i) {
         if (!n.wants(i))
           continue;
-        Status s = sameShape(n, n.l.graph.value(region.outputs[i]).shape, n.outShape(i),
-                             "a result of the branches");
-        if (!s.ok())
-          errors.insert(errors.end(), s.errors().begin(), s.errors().end());
         yields.push_back(n.l.tensor(region.outputs[i]));
+        if (n.shapeOf(yields.back()) == n.outShape(i))
+          continue;
+        // They are equal in runs that take the branch.
+        const TensorId copied = n.temp("chosen", n.typeOf(yields.back()), n.outShape(i));
+        n.copy(copied, yields.back());
+        yields.back() = copied;
       }
     });
   };
@@ -75,8 +77,6 @@ Status ifElse(NodeLowering &n) {
   for (size_t i = 0; i < n.node.outputs.size(); ++i)
     if (n.wants(i))
       c.results.push_back(n.out(i));
-  if (!errors.empty())
-    return errors;
   c.name = n.l.program.tensors[c.results[0]].name;
   n.l.items->push_back({std::move(c)});
   return success();
@@ -125,9 +125,8 @@ public:
   NodeLowering &n;
   Control c;
 
-  Status carry(TensorId init, TensorId current, ValueId next, TensorId result) {
+  Status carry(TensorId init, TensorId current, TensorId result) {
     FUSEC_CHECK(sameShape(n, n.shapeOf(init), n.shapeOf(current), "a carried value"));
-    FUSEC_CHECK(sameShape(n, n.shapeOf(current), n.l.graph.value(next).shape, "a carried value"));
     FUSEC_CHECK(sameShape(n, n.shapeOf(current), n.shapeOf(result), "a carried value"));
     c.carriedInit.push_back(init);
     c.carriedIn.push_back(current);
@@ -200,8 +199,8 @@ Status loop(NodeLowering &n) {
   bool continues = alwaysTrue(g, body, body.outputs[0], body.inputs[1]);
 
   for (size_t i = 0; i < carried; ++i)
-    FUSEC_CHECK(loop.carry(n.in(2 + i), n.l.tensor(body.inputs[2 + i]), body.outputs[1 + i],
-                           resultOf(n, i, n.in(2 + i))));
+    FUSEC_CHECK(
+        loop.carry(n.in(2 + i), n.l.tensor(body.inputs[2 + i]), resultOf(n, i, n.in(2 + i))));
   for (size_t i = 0; i < stacked; ++i) {
     size_t output = carried + i;
     if (!n.wants(output))
@@ -235,9 +234,10 @@ Status loop(NodeLowering &n) {
         written.push_back(loop.writeSlice(slice++, n.l.tensor(body.outputs[1 + carried + i])));
     Yields yields(n, *n.l.items);
     for (size_t i = 0; i < carried; ++i)
-      c.carriedOut.push_back(yields.take(n.l.tensor(body.outputs[1 + i])));
+      c.carriedOut.push_back(
+          yields.take(n.l.tensor(body.outputs[1 + i]), n.shapeOf(c.carriedIn[i])));
     for (TensorId t : written)
-      c.carriedOut.push_back(yields.take(t));
+      c.carriedOut.push_back(yields.take(t, n.shapeOf(t)));
     if (!continues)
       c.nextCondition = asScalar(n, n.l.tensor(body.outputs[0]), "next");
   });
@@ -260,8 +260,7 @@ Status scan(NodeLowering &n) {
   c.tripCount =
       n.map(n.temp("trips", DType::I64, {}), [&](EquationBuilder &b) { return b.index(trips); });
   for (size_t i = 0; i < carried; ++i)
-    FUSEC_CHECK(
-        loop.carry(n.in(i), n.l.tensor(body.inputs[i]), body.outputs[i], resultOf(n, i, n.in(i))));
+    FUSEC_CHECK(loop.carry(n.in(i), n.l.tensor(body.inputs[i]), resultOf(n, i, n.in(i))));
   size_t stacked = body.outputs.size() - carried;
   for (size_t i = 0; i < stacked; ++i)
     if (n.wants(carried + i))
@@ -284,9 +283,9 @@ Status scan(NodeLowering &n) {
         written.push_back(loop.writeSlice(slice++, n.l.tensor(body.outputs[carried + i])));
     Yields yields(n, *n.l.items);
     for (size_t i = 0; i < carried; ++i)
-      c.carriedOut.push_back(yields.take(n.l.tensor(body.outputs[i])));
+      c.carriedOut.push_back(yields.take(n.l.tensor(body.outputs[i]), n.shapeOf(c.carriedIn[i])));
     for (TensorId t : written)
-      c.carriedOut.push_back(yields.take(t));
+      c.carriedOut.push_back(yields.take(t, n.shapeOf(t)));
   });
   loop.finish();
   return success();

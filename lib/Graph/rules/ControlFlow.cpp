@@ -22,6 +22,28 @@ Status valueIs(const OpCheck &c, const Value &v, DType type, const Shape &shape)
                       typeText(type, shape, c.graph.symbols));
 }
 
+/// Value v is carried on as one of this type.
+Status keepsType(const OpCheck &c, const Value &v, DType type, const Shape &shape) {
+  if (v.type != type || v.shape.size() != shape.size())
+    return valueIs(c, v, type, shape);
+  return c.sizes.sameShape(
+      v.shape, shape, "a trip must leave the sizes of what is carried as they are", Need::Tested);
+}
+
+/// Whether a branch's shape is that of the result in all sampled runs that take it, as the condition's expression says.
+bool isWhereTaken(const OpCheck &c, const Shape &own, const Shape &result, bool taken) {
+  const Shape &condition = c.in(0).known;
+  if (condition.size() != 1 || own.size() != result.size())
+    return false;
+  for (const std::vector<int64_t> &symbols : sampleSymbols(c.graph.symbols)) {
+    const auto which = condition[0].evaluate(symbols);
+    for (size_t d = 0; which && (*which != 0) == taken && d < own.size(); ++d)
+      if (own[d].evaluate(symbols) != result[d].evaluate(symbols))
+        return false;
+  }
+  return true;
+}
+
 Status oneOfType(const OpCheck &c, const Value &v, DType type) {
   return c.expect(v.type == type && numElements(v.shape).isConst(1),
                   "%" + v.name + " must be one " + std::string(name(type)));
@@ -36,9 +58,18 @@ Result<Types> ifElse(const OpCheck &c) {
                        "a branch makes fewer values than the node has outputs"));
   Types types;
   for (size_t i = 0; i < first.outputs.size(); ++i) {
-    const Value &v = outputOf(c, 0, i);
-    FUSEC_CHECK(valueIs(c, outputOf(c, 1, i), v.type, v.shape));
-    types.push_back({v.type, v.shape});
+    const Value &a = outputOf(c, 0, i), &b = outputOf(c, 1, i);
+    const bool isLeftOut =
+        i >= c.numOutputs() || (i < c.node.outputs.size() && !c.node.hasOutput(i));
+    const Shape &result =
+        isLeftOut || c.outShape(i).size() != a.shape.size() ? a.shape : c.outShape(i);
+    for (const Value *v : {&a, &b})
+      if (v->type != a.type || v->shape.size() != result.size())
+        FUSEC_CHECK(valueIs(c, *v, a.type, result));
+      else if (!c.same(v->shape, result) && !isWhereTaken(c, v->shape, result, v == &a))
+        FUSEC_CHECK(c.sizes.sameShape(v->shape, result, "both branches must make equal sizes",
+                                      Need::Tested));
+    types.push_back({a.type, result});
   }
   return types;
 }
@@ -62,7 +93,7 @@ Result<Types> loop(const OpCheck &c) {
   for (size_t i = 0; i < carried; ++i) {
     const Value &init = c.in(i + 2);
     FUSEC_CHECK(valueIs(c, inputOf(c, i + 2), init.type, init.shape));
-    FUSEC_CHECK(valueIs(c, outputOf(c, 0, i + 1), init.type, init.shape));
+    FUSEC_CHECK(keepsType(c, outputOf(c, 0, i + 1), init.type, init.shape));
     types.push_back({init.type, init.shape});
   }
   for (size_t i = carried; i < c.numOutputs(); ++i) {
@@ -95,9 +126,7 @@ Result<Types> scan(const OpCheck &c) {
   Types types;
   for (size_t i = 0; i < states; ++i) {
     FUSEC_CHECK(valueIs(c, inputOf(c, i), c.type(i), c.shape(i)));
-    const Value &next = outputOf(c, 0, i);
-    FUSEC_CHECK(c.expect(next.type == c.type(i) && c.same(next.shape, c.shape(i)),
-                         "state " + std::to_string(i) + " changes its type or shape"));
+    FUSEC_CHECK(keepsType(c, outputOf(c, 0, i), c.type(i), c.shape(i)));
     types.push_back({c.type(i), c.shape(i)});
   }
   std::optional<DimExpr> length;

@@ -80,9 +80,14 @@ Result<Types> pad(const OpCheck &c) {
       FUSEC_CHECK(c.sizes.atLeast(in[d], -(begin + end), "an axis with negative pads"));
     bool repeats = !constant && (begin > 0 || end > 0);
     FUSEC_CHECK(c.expect(!repeats || !in[d].isConst(0), "an empty axis cannot be repeated"));
-    bool tooFar = c.node.stringAttr("mode") == "reflect" && repeats && in[d].isConst() &&
-                  std::max(begin, end) >= in[d].constValue();
-    FUSEC_CHECK(c.expect(!tooFar, "a reflecting pad must be smaller than the axis"));
+    const bool reflects = repeats && c.node.stringAttr("mode") == "reflect";
+    const char *tooFar = "a reflecting pad must be smaller than the axis";
+    if (in[d].isConst())
+      FUSEC_CHECK(c.expect(!reflects || std::max(begin, end) < in[d].constValue(), tooFar));
+    else if (reflects)
+      FUSEC_CHECK(c.sizes.noLess(in[d], std::max(begin, end) + 1, tooFar));
+    else if (repeats)
+      FUSEC_CHECK(c.sizes.noLess(in[d], 1, "an empty axis cannot be repeated", Need::Noted));
     out.push_back(size);
   }
   return one(c.type(0), std::move(out));

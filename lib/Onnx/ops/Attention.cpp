@@ -281,16 +281,20 @@ private:
     Shape rest = n.shapeOf(mask);
     const DimExpr total = n.shapeOf(k)[2];
     // Up to opset 23 one column stands for all of them.
-    if (rest.empty() || rest.back() == total || (n.opset() <= 23 && rest.back().isConst(1)))
+    const bool mayStandForAll = n.opset() <= 23;
+    if (rest.empty() || rest.back() == total || (mayStandForAll && rest.back().isConst(1)))
       return mask;
-    const DimExpr missing = total - rest.back();
-    if (missing.range(n.symbols()).min < 0) {
-      if (rest.back().isConst())
-        return n.sizes().tooSmall(total, rest.back().constValue(),
-                                  "the number of keys, with a mask,");
-      return n.sizes().unequal(rest.back(), total,
-                               "the last axis of the mask and the number of keys");
+    if (mayStandForAll && !rest.back().isConst()) { // a run says whether it is one
+      rest.back() = total;
+      return c.expand(mask, std::move(rest));
     }
+    const DimExpr missing = total - rest.back();
+    if (rest.back().isConst())
+      FUSEC_CHECK(
+          n.sizes().atLeast(total, rest.back().constValue(), "the number of keys, with a mask,"));
+    else
+      FUSEC_CHECK(n.sizes().noLess(total, rest.back(),
+                                   "there must be as many keys as the mask has columns"));
     rest.back() = missing;
     ValueId block = c.filled(type, type == DType::Bool ? 0 : -HUGE_VAL, rest);
     return c.concat({mask, block}, static_cast<int64_t>(rest.size()) - 1);

@@ -1,4 +1,5 @@
 #include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
@@ -15,14 +16,47 @@ namespace {
 /// The type of value `id` as a region's output.
 TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf(id)}; }
 
+/// Whether one of the data sizes behind the first `own` is in it.
+bool hasInnerSize(NodeImporter &n, const Shape &shape, size_t own) {
+  const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
+  const std::set<SymbolId> used = symbolsOf(shape);
+  return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(),
+                     [&](SymbolId s) { return used.count(s) != 0; });
+}
+
+/// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else both
+/// branches' must be equal; sizes that the data tells in one of them, behind the first `own`, are known there alone.
+std::optional<Shape> commonShape(NodeImporter &n, ValueId condition, const Shape &a, const Shape &b,
+                                 size_t own) {
+  if (a.size() != b.size() || hasInnerSize(n, a, own) || hasInnerSize(n, b, own))
+    return std::nullopt;
+  KnownValues &values = n.graphBuilder().knownValues;
+  Shape shape;
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (a[d] == b[d])
+      shape.push_back(a[d]);
+    else if (auto size = values.choose(condition, a[d], b[d], n.name()))
+      shape.push_back(std::move(*size));
+    else if (n.sizes()
+                 .sameShape({a[d]}, {b[d]}, "both branches must make equal sizes", Need::Tested)
+                 .ok())
+      shape.push_back(a[d]);
+    else
+      return std::nullopt;
+  }
+  return shape;
+}
+
 /// An If whose condition is a run-time value: both branches become regions.
 Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     const onnx::GraphProto &elseGraph) {
   GraphBuilder &builder = n.graphBuilder();
   // Both, so that what one branch lacks does not hide what the other one lacks.
+  const size_t sizesAround = builder.dataSizes.size();
   Branch branch{builder.frame->branch, n.id(0), true};
   builder.frame->branch = &branch;
   auto thenResult = builder.importSubgraph(thenGraph, {}, n.name());
+  branch.ifTrue = false;
   auto elseResult = builder.importSubgraph(elseGraph, {}, n.name());
   builder.frame->branch = branch.outer;
   Diagnostics refused;
@@ -34,6 +68,8 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
   if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
+  const ValueId condition = n.reshape(n.id(0), {});
+  std::vector<Shape> shapes;
   for (size_t i = 0; i < n.numOutputs(); ++i) {
     TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
     if (a.type != b.type)
@@ -41,19 +77,20 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     "output " + std::to_string(i) + " is " +
                         typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                         typeText(b.type, b.shape, n.symbols()) + " in the other");
-    if (a.shape != b.shape)
+    if (auto shape = commonShape(n, condition, a.shape, b.shape, sizesAround))
+      shapes.push_back(std::move(*shape));
+    else
       return n.needsFixed("output " + std::to_string(i) + " has the shape " +
                               typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                               typeText(b.type, b.shape, n.symbols()) +
                               " in the other; both must be equal",
-  branch.ifTrue = false;
                           a.shape, b.shape);
   }
   const std::vector<ValueId> ifTrue = thenRegion.outputs, ifFalse = elseRegion.outputs;
   std::vector<Region> regions;
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
-  FUSEC_CHECK(n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, {}, std::move(regions)));
+  FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
   for (size_t i = 0; i < n.numOutputs(); ++i)
     if (n.wants(i))
       builder.knownValues.choose(n.results[i], n.id(0), ifTrue[i], ifFalse[i]);
@@ -102,21 +139,6 @@ Status hasOuterSizes(NodeImporter &n, const Region &region, size_t own) {
                           ", whose size '" + n.symbols()[static_cast<size_t>(s)].name +
                           "' it computes anew in each trip");
   return success();
-}
-
-/// Whether a trip leaves a carried value's shape as it is, or would for what its sizes then have to be.
-bool keepsShape(const NodeImporter &n, const Shape &before, const Shape &after) {
-  bool keeps = before.size() == after.size();
-  for (size_t d = 0; keeps && d < before.size(); ++d)
-    keeps = before[d] == after[d] ||
-            n.require({SizeRule::Kind::Equal,
-                       before[d],
-                       after[d],
-                       {},
-                       {},
-                       "a trip must leave the sizes of what is carried as they are"},
-                      Need::Solved);
-  return keeps;
 }
 
 constexpr const char *kLoopOutputs =
@@ -249,7 +271,10 @@ Status loop(NodeImporter &n) {
     TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
     if (in.type != out.type)
       return n.mismatch("carried value " + std::to_string(i) + " changes its type");
-    if (!keepsShape(n, in.shape, out.shape)) {
+    const Status keeps = n.sizes().sameShape(
+        in.shape, out.shape, "a trip must leave the sizes of what is carried as they are",
+        Need::Tested);
+    if (!keeps.ok()) {
       askWhetherRuns();
       return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
                                                 typeText(in.type, in.shape, n.symbols()) + " to " +
@@ -344,7 +369,7 @@ Status scan(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"If", 1, kNewestOpset, 1, 1, -1, ifOp,
-     "both branches make equal shapes, or the condition is constant"},
+     "both branches make equal shapes, or the condition follows from sizes"},
     {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
      "carried values keep their shape; scan outputs need a bound on the number of trips", 0b11},
     {"Scan", 9, kNewestOpset, 1, -1, -1, scan},

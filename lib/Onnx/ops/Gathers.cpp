@@ -125,15 +125,12 @@ Status compress(NodeImporter &n) {
     return n.mismatch("the condition must be a vector of bool");
   auto condition = n.ints(1);
   DimExpr size = flat ? numElements(n.shape(0)) : n.shape(0)[static_cast<size_t>(axis)];
+  FUSEC_CHECK(n.sizes().noLess(size, n.shape(1)[0], "the axis must be as long as the condition"));
   if (!condition) {
-    if ((n.shape(1)[0] - size).range(n.symbols()).min > 0)
-      return n.fail(Diag::BadOperand, "the condition is longer than the axis");
     FUSEC_TRY(const ValueId places, chosenOnes(n, n.id(1), flat ? 0 : static_cast<size_t>(axis)));
     ValueId x = flat ? n.reshape(n.id(0), {size}) : n.id(0);
     return n.finish(OpKind::Gather, {x, places}, {{"axis", flat ? 0 : axis}});
   }
-  if (static_cast<int64_t>(condition->size()) > size.range(n.symbols()).min)
-    return n.fail(Diag::BadOperand, "the condition is longer than the axis");
   // A selection by constants is a gather.
   std::vector<int64_t> kept;
   for (size_t i = 0; i < condition->size(); ++i)

@@ -17,8 +17,7 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
   if (auto size = n.known(1)) {
     FUSEC_CHECK(n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
     for (const DimExpr &d : *size)
-      if (d.range(n.symbols()).min < 0)
-        return n.fail(Diag::BadOperand, "the size " + d.str(n.symbols()) + " may be negative");
+      FUSEC_CHECK(n.sizes().atLeast(d, 0, "a size of the grid"));
     return Shape(size->begin() + 2, size->end());
   }
   auto declared = n.declared(0);
@@ -41,6 +40,9 @@ Result<ValueId> gridPositions(NodeImporter &n, const DimExpr &size, DType t, boo
   ValueId count = c.cast(number, t);
   if (alignCorners) {
     FUSEC_TRY(count, c.binary(OpKind::Sub, count, c.scalar(t, 1)));
+    if (!size.isConst()) { // the only one then is the first one too
+      FUSEC_TRY(count, c.binary(OpKind::Max, count, c.scalar(t, 1)));
+    }
   } else {
     FUSEC_TRY(place, c.binary(OpKind::Add, place, c.scalar(t, 0.5)));
   }

@@ -78,7 +78,8 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
     if (isStatic(in) && isStatic(out))
       return n.mismatch("the operand's elements do not divide into " + target);
     if (missing && missing->first.op() == DimExpr::Op::Symbol)
-      return n.sizes().indivisible(missing->first, missing->second, "for " + target + " one size");
+      FUSEC_CHECK(
+          n.sizes().multiple(missing->first, missing->second, "for " + target + " one size"));
     out[*rest] = floorDiv(numElements(in), others); // that the numbers agree is the operator's rule
     return out;
   }

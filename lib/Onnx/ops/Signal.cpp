@@ -171,8 +171,7 @@ Result<ValueId> frames(NodeImporter &n, const DimExpr &count, int64_t length) {
 Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
   FUSEC_TRY(std::optional<int64_t> step, oneNumber(n, 1, "frame_step"));
   const DimExpr &size = n.shape(0)[1];
-  if (size.range(n.symbols()).min < length)
-    return n.sizes().tooSmall(size, length, "the signal's length");
+  FUSEC_CHECK(n.sizes().atLeast(size, length, "the signal's length"));
   auto declared = n.declared(0);
   if (!step) {
     if (!declared || declared->shape.size() != 4)

@@ -128,6 +128,9 @@ Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, V
     cuts = cuts || (open && pads[i].range(n.symbols()).min < 0);
     if (!open)
       fixed[i] = pads[i].constValue();
+    if (mode == "reflect" && !pads[i].isConst(0))
+      FUSEC_CHECK(n.sizes().noLess(n.shape(0)[i % rank], pads[i] + DimExpr(1),
+                                   "a reflecting pad must be smaller than the axis"));
   }
   if (mode != "constant" || cuts)
     return padAtRunTime(n, mode, out);

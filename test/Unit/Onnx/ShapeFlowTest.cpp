@@ -365,6 +365,25 @@ TEST_CASE("--dim fixes and bounds, --shape replaces") {
   CHECK_FALSE(parseShapeOption("x:1xbatch", bad).ok());
 }
 
+TEST_CASE("sizes that the data tells in a branch are known there alone") {
+  ModelMaker m;
+  m.input("x", {"n"}).input("z", {"m"}).input("c", {}, onnx::TensorProto::BOOL).output("y");
+  auto &n = m.node("If", {"c"}, {"y"});
+  for (const std::string side : {"then", "else"}) {
+    auto *a = n.add_attribute();
+    a->set_name(side + "_branch");
+    a->set_type(onnx::AttributeProto::GRAPH);
+    auto *inner = a->mutable_g()->add_node();
+    inner->set_op_type("NonZero");
+    inner->add_input(side == "then" ? "x" : "z");
+    inner->add_output(side);
+    a->mutable_g()->add_output()->set_name(side);
+  }
+  CHECK(outcome(m.import())
+            .find("output 0 has the shape i64[1,then_d1] in one branch and "
+                  "i64[1,else_d1] in the other; both must be equal") != std::string::npos);
+}
+
 TEST_CASE("If with a condition that follows from shapes is replaced by its branch") {
   ModelMaker m;
   m.input("x", {"batch", 3}).output("y").ints("two", {2}, true).ints("i1", {1}, true);
