@@ -286,12 +286,14 @@ Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetStat
 Status checkSchedules(TextReader &in, const TargetState &state) {
   for (size_t p = 0; p < state.schedules.size(); ++p) {
     const std::vector<ScheduleVariant> &variants = state.schedules[p];
-    const std::vector<Symbol> &symbols = state.plan.patterns[p].program.symbols;
+    const ExprProgram &pattern = state.plan.patterns[p].program;
     for (const ScheduleVariant &variant : variants)
-      if (const auto one = wrongSizeOne(variant, symbols))
+      if (const auto limit = limitNotTested(variant, pattern))
         return in.error("pattern " + std::to_string(p) + " has a schedule that takes " +
-                        symbols[static_cast<size_t>(*one)].name +
-                        " to be 1, and its guards do not say so");
+                        pattern.symbols[static_cast<size_t>(limit->symbol)].name + " to be " +
+                        std::to_string(limit->most) +
+                        (limit->least == limit->most ? "" : " at most") +
+                        ", and its guards do not say so");
     const auto first = std::ranges::find_if(variants, [](auto &v) { return v.guards.empty(); });
     if (first == variants.end())
       return in.error("pattern " + std::to_string(p) + " has no schedule without guards");

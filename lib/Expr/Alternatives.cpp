@@ -3,7 +3,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
 #include "Expr/PatternPart.h"
-#include "Expr/SizeOne.h"
+#include "Expr/SizeLimits.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -14,6 +14,8 @@ namespace fusec {
 static std::vector<int64_t> onCpus(const ExprProgram &, const Target &target) {
   return target.kind == TargetKind::Cpu ? std::vector<int64_t>{0} : std::vector<int64_t>{};
 }
+
+static std::vector<int64_t> onNone(const ExprProgram &, const Target &) { return {}; }
 
 const std::vector<Alternative> &alternatives() {
   static const std::vector<Alternative> list = {
@@ -43,7 +45,9 @@ const std::vector<Alternative> &alternatives() {
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
        wavefront},
       {kSizeOne, "the symbol of this number, from 1, as the constant 1; for guarded variants alone",
-       [](const ExprProgram &, const Target &) { return std::vector<int64_t>{}; }, sizeOne},
+       onNone, sizeOne},
+      {kSizeMost, "no symbol larger than this number; for guarded variants alone", onNone,
+       sizeMost},
   };
   return list;
 }

@@ -244,10 +244,11 @@ private:
     for (AxisId r : reduced) {
       if (!read.dependsOn(b.positionsOf(r)))
         continue;
-      if (!b.schedule.axes[r].extent.isConst())
+      const std::optional<int64_t> most = view.program->mostOf(b.schedule.axes[r].extent);
+      if (!most)
         return;
       digits.push_back({r});
-      extents.push_back(b.schedule.axes[r].extent.constValue());
+      extents.push_back(*most);
     }
     digits.push_back({n});
     extents.push_back(columnsPerBlock);
@@ -305,8 +306,8 @@ private:
     return all;
   }
 
-  /// Elements of an axis position that a block of so many columns and steps covers; nullopt when symbolic or part of a
-  /// merged group.
+  /// Elements of an axis position that a block of so many columns and steps covers, at most; nullopt when they have no
+  /// bound or are part of a merged group.
   std::optional<int64_t> elementsBelow(int position, int64_t columns, int64_t step) const {
     for (int g : roles.blocks)
       if (view.spatial[g] == std::vector<int>{position})
@@ -316,8 +317,8 @@ private:
     if (view.spatial[roles.lane] == std::vector<int>{position})
       return columns;
     for (const auto &group : view.reduction)
-      if (group == std::vector<int>{position} && view.extent(group).isConst())
-        return view.extent(group).constValue();
+      if (group == std::vector<int>{position})
+        return view.program->mostOf(view.extent(group));
     return std::nullopt;
   }
 

@@ -24,11 +24,11 @@ Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int
   auto place = [&](TensorId tensor) {
     if (std::ranges::any_of(schedule.edges, [&](const EdgeLevel &e) { return e.tensor == tensor; }))
       return;
-    DimExpr elements = numElements(program.expr.tensors[tensor].shape);
-    if (!elements.isConst())
+    const std::optional<int64_t> most =
+        program.mostOf(numElements(program.expr.tensors[tensor].shape));
+    if (!most)
       return;
-    int64_t bytes =
-        roundUp(elements.constValue() * sizeInBytes(program.expr.tensors[tensor].type), 128);
+    const int64_t bytes = roundUp(*most * sizeInBytes(program.expr.tensors[tensor].type), 128);
     if (bytes > budget)
       return;
     budget -= bytes;

@@ -23,10 +23,9 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
       DimExpr elements(1);
       for (int p : inner)
         elements = elements * e.axes[p].extent;
-      int64_t bytes =
-          elements.isConst()
-              ? roundUp(elements.constValue() * sizeInBytes(program.expr.tensors[t].type), 128)
-              : INT64_MAX;
+      const std::optional<int64_t> most = program.mostOf(elements);
+      const int64_t bytes =
+          most ? roundUp(*most * sizeInBytes(program.expr.tensors[t].type), 128) : INT64_MAX;
       if (bytes > sharedLeft)
         continue;
       sharedLeft -= bytes;

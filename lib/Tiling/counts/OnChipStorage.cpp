@@ -157,7 +157,9 @@ private:
   }
 
   double stagedBytes(const Operand &operand, const Loops &loops) const {
-    std::vector<int64_t> extents = stagedExtents(bound, operand, loops);
+    std::vector<int64_t> extents =
+        stagedExtents(schedule, bound.equation(operand.equation), operand,
+                      [&](AxisId axis) { return mostOf(bound.tile(axis, loops)); });
     extents.back() += operand.padElements;
     return elementsOf(extents) * double(bound.program.bytesOf(bound.program.tensorOf(operand)));
   }
@@ -167,15 +169,21 @@ private:
   double edgeBytes(TensorId tensor) const {
     const int producer = bound.program.producer(tensor);
     if (whole || producer < 0)
-      return bound.program.allBytesOf(tensor);
+      return double(mostOf(numElements(bound.program.tensor(tensor).shape))) *
+             double(bound.program.bytesOf(tensor));
     const std::optional<Loops> around = loopsOfEdge(bound, tensor);
     if (!around)
       return 0;
     double elements = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
-        elements *= double(bound.valueOf(bound.tile(AxisId(a), *around)));
+        elements *= double(mostOf(bound.tile(AxisId(a), *around)));
     return double(bound.program.bytesOf(tensor)) * elements;
+  }
+
+  /// Room is made for the largest; what has no bound gets none, and is no legal schedule.
+  int64_t mostOf(const DimExpr &size) const {
+    return bound.program.mostOf(size).value_or(bound.valueOf(size));
   }
 
   const BoundSchedule &bound;

@@ -140,7 +140,7 @@ bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
   tile.depth = around->size() - (bound.gridScan() ? 1 : 0); // the step's loop is none of a phase's
   for (AxisId a{0}; a < AxisId(bound.schedule.axes.size()); ++a)
     if (const AxisUse *use = bound.use(a, tile.producer); use && !use->reduction)
-      tile.axes.push_back({a, constantTile(bound, a, *around)});
+      tile.axes.push_back({a, mostOfTile(bound, a, *around)});
   return true;
 }
 
@@ -150,18 +150,19 @@ void BufferTable::addShared(const Tensor &tensor, TensorId id) {
   int64_t elements = 1;
   if ((bound.scan() && !bound.gridScan()) || tile.producer < 0) {
     const DimExpr total = numElements(tensor.shape);
-    if (!total.isConst())
-      return writer.problem("edge ", tensor.name, " shared has a constant size, given ", total,
+    const std::optional<int64_t> most = bound.program.mostOf(total);
+    if (!most)
+      return writer.problem("edge ", tensor.name, " shared has a size with a bound, given ", total,
                             "; make it global");
-    elements = total.constValue();
+    elements = *most;
   } else {
     if (!placeTile(id, tile))
       return;
     for (const auto &[axis, size] : tile.axes) {
       elements *= size;
       if (size == 0)
-        return writer.problem("edge ", tensor.name, " shared has a tile of constant size, given a ",
-                              "symbolic one along ", bound.schedule.axes[axis],
+        return writer.problem("edge ", tensor.name, " shared has a tile of a size with a bound, ",
+                              "given one without along ", bound.schedule.axes[axis],
                               "; tile the loops around maker and readers");
     }
   }

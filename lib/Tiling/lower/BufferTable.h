@@ -12,7 +12,7 @@ struct SharedTile {
   int producer = -1; // the equation that makes it
   bool whole = true;
   size_t depth = 0;                             // number of those loops
-  std::vector<std::pair<AxisId, int64_t>> axes; // the producer's, with the elements of each
+  std::vector<std::pair<AxisId, int64_t>> axes; // the producer's, with the most elements of each
 };
 
 /// Registers of an equation: one element for each iteration of the Unroll loops over spatial axes around its Compute.

@@ -33,6 +33,11 @@ int64_t constantTile(const BoundSchedule &bound, AxisId axis,
   return tile.isConst() ? tile.constValue() : 0;
 }
 
+int64_t mostOfTile(const BoundSchedule &bound, AxisId axis,
+                   std::span<const LoopNode *const> loops) {
+  return bound.program.mostOf(bound.tile(axis, loops)).value_or(0);
+}
+
 KernelWriter::KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols)
     : bound(bound), units(bound.schedule.units), lanes(bound.schedule.lanes) {
   kernel.name = bound.schedule.name;

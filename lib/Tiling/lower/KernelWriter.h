@@ -16,6 +16,8 @@ Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid,
 /// Elements of the axis below these loops; 0 if they are no constant.
 int64_t constantTile(const BoundSchedule &bound, AxisId axis,
                      std::span<const LoopNode *const> loops);
+/// The most elements that it has below them; 0 if no memory has room for as many.
+int64_t mostOfTile(const BoundSchedule &bound, AxisId axis, std::span<const LoopNode *const> loops);
 
 /// The kernel that is being made, and how its variables, buffers, expressions and statements are put together.
 class KernelWriter {

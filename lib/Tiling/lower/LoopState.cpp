@@ -61,6 +61,10 @@ int64_t LoopState::tile(AxisId axis, size_t depth) const {
   return constantTile(bound, axis, std::span(around).first(depth));
 }
 
+int64_t LoopState::mostOfTile(AxisId axis) const {
+  return lowering::mostOfTile(bound, axis, nodes());
+}
+
 bool LoopState::onLanes(AxisId axis) const {
   return std::ranges::any_of(path, [&](const PathLoop &l) {
     return l.node->axis == axis && l.node->kind == LoopKind::Lane;

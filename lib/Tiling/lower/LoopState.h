@@ -45,6 +45,8 @@ public:
   /// Elements of the axis below the outermost `depth` loops, or all; 0 if symbolic.
   int64_t tile(AxisId axis, size_t depth) const;
   int64_t tile(AxisId axis) const { return tile(axis, path.size()); }
+  /// The most elements of the axis that a tile below all of them has; 0: no memory has room for as many.
+  int64_t mostOfTile(AxisId axis) const;
   bool onLanes(AxisId axis) const;
   const DimExpr &extent(AxisId axis) const { return bound.schedule.axes[axis].extent; }
   /// Trip count of a loop below the current ones.

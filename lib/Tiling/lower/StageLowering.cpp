@@ -20,11 +20,11 @@ void StageLowering::stage(OperandIndex index, Stmts &result) {
   StagedOperand &stage = tile.stage;
   stage.depth = loops.path.size();
   stage.bases.assign(operand.digits.size(), kNoNode);
-  tile.extents =
-      tiling::stagedExtents(bound.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
+  tile.extents = tiling::stagedExtents(bound.schedule, e, operand,
+                                       [&](AxisId a) { return loops.mostOfTile(a); });
   if (const auto none = std::find(tile.extents.begin(), tile.extents.end(), 0);
       none != tile.extents.end())
-    return writer.problem(operand, " has a tile of constant size, given a symbolic one along ",
+    return writer.problem(operand, " has a tile of a size with a bound, given one without along ",
                           operand.digits[static_cast<size_t>(none - tile.extents.begin())],
                           "; put a loop over it around its stage");
   for (size_t d = 0; d < operand.digits.size(); ++d)
@@ -63,7 +63,7 @@ NodeId StageLowering::lowestIndex(int equation, NodeId index) {
     if (form->coefficients[p].isConst(0) || a < 0)
       continue;
     const std::optional<tiling::PositionTile> part =
-        tiling::positionTile(e, bound.use(a, equation)->positions, p, loops.tile(a));
+        tiling::positionTile(e, bound.use(a, equation)->positions, p, loops.mostOfTile(a));
     NodeId value = part->fromZero ? body.index(0) : loops.equationAxis(equation, p);
     if (form->coefficients[p].constValue() < 0) // the last one is lowest
       value = writer.add(value, body.index(part->size - 1));
@@ -118,12 +118,24 @@ NodeId StageLowering::axesElement(const Tile &tile, const Digits &digits, NodeId
     const AxisId a = tile.operand.digits[d].axis;
     const NodeId position = writer.add(loops.axisOffset(a, 0), digits[d]);
     loops.overrides[a] = position;
-    if (!loops.extent(a).divisibleBy(tile.extents[d], writer.kernel.symbols))
+    if (!isWhole(tile, d) && !loops.extent(a).divisibleBy(tile.extents[d], writer.kernel.symbols))
       inside = body.logicalAnd(inside, writer.less(position, body.dim(loops.extent(a))));
   }
   const NodeId value = reads.value(tile.operand.equation, tile.read);
   loops.overrides.clear();
   return value;
+}
+
+/// The digit runs over all of an axis of symbolic extent, to its end and no further.
+bool StageLowering::isWhole(const Tile &tile, size_t digit) const {
+  const LayoutDigit &of = tile.operand.digits[digit];
+  return of.index < 0 && loops.tile(of.axis) == 0;
+}
+
+/// Elements that are copied along a digit: the buffer may have room for more.
+NodeId StageLowering::copied(const Tile &tile, size_t digit) {
+  return isWhole(tile, digit) ? body.dim(loops.extent(tile.operand.digits[digit].axis))
+                              : body.index(tile.extents[digit]);
 }
 
 Stmts StageLowering::copyElement(const Tile &tile, const Digits &digits) {
@@ -141,20 +153,20 @@ Stmts StageLowering::copyElement(const Tile &tile, const Digits &digits) {
 
 /// All threads of the block step over the tile's elements together.
 void StageLowering::copyFlat(const Tile &tile, Stmts &result) {
-  int64_t total = 1;
-  for (int64_t extent : tile.extents)
-    total *= extent;
+  NodeId total = body.index(1);
+  for (size_t d = 0; d < tile.extents.size(); ++d)
+    total = writer.mul(total, copied(tile, d));
   auto emit = [&](NodeId flat) {
     Digits digits(tile.order.size());
     for (size_t i = 0; i + 1 < tile.order.size(); ++i) {
-      const NodeId size = body.index(tile.extents[tile.order[i]]);
+      const NodeId size = copied(tile, tile.order[i]);
       digits[tile.order[i]] = writer.mod(flat, size);
       flat = writer.div(flat, size);
     }
     digits[tile.order.back()] = flat;
     return copyElement(tile, digits);
   };
-  writer.cooperative(body.index(total), emit, result);
+  writer.cooperative(total, emit, result);
 }
 
 /// One unit: a loop a digit instead of a flat index, so that no address needs a division, with vectors along the
@@ -164,7 +176,7 @@ void StageLowering::copyByDigits(const Tile &tile, Stmts &result) {
   Digits digits(tile.order.size());
   for (size_t i = 1; i < tile.order.size(); ++i) {
     const size_t d = tile.order[i];
-    outer.push_back(writer.loop(LoopKind::Seq, body.index(tile.extents[d]), "s"));
+    outer.push_back(writer.loop(LoopKind::Seq, copied(tile, d), "s"));
     digits[d] = body.axis(outer.back().var);
   }
   auto emit = [&](NodeId position) {
@@ -172,7 +184,7 @@ void StageLowering::copyByDigits(const Tile &tile, Stmts &result) {
     return copyElement(tile, digits);
   };
   Stmts inner;
-  writer.cooperative(body.index(tile.extents[tile.order[0]]), emit, inner);
+  writer.cooperative(copied(tile, tile.order[0]), emit, inner);
   for (Stmt &loop : outer) { // the first one goes inside
     loop.body = std::move(inner);
     inner.clear();

@@ -18,13 +18,15 @@ private:
     const Equation &equation;
     NodeId read;
     const Tensor &tensor;
-    std::vector<int64_t> extents; // one a digit
+    std::vector<int64_t> extents; // of the buffer, one a digit
     std::vector<size_t> order;    // of the digits, fastest first
     StagedOperand &stage;
   };
   void addBuffer(const Tile &tile);
   NodeId lowestIndex(int equation, NodeId index);
   void checkCovers(const Tile &tile);
+  bool isWhole(const Tile &tile, size_t digit) const;
+  NodeId copied(const Tile &tile, size_t digit);
   Stmts copyElement(const Tile &tile, const Digits &digits);
   NodeId boxElement(const Tile &tile, const Digits &digits);
   NodeId axesElement(const Tile &tile, const Digits &digits, NodeId &inside);

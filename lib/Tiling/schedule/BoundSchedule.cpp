@@ -124,6 +124,11 @@ ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector
       expr(made ? *made : pattern), scan(scanOf(expr)), equations(scheduledEquations(expr)),
       facts(factsOf(expr)), symbols(optValues(expr.symbols)) {}
 
+std::optional<int64_t> ScheduledProgram::mostOf(const DimExpr &size) const {
+  const int64_t most = size.range(expr.symbols).max;
+  return most <= INT32_MAX ? std::optional(std::max<int64_t>(most, 0)) : std::nullopt;
+}
+
 std::vector<int64_t> ScheduledProgram::stridesOf(TensorId t) const {
   std::vector<int64_t> strides;
   for (const DimExpr &stride : fusec::stridesOf(tensor(t).shape))

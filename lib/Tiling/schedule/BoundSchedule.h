@@ -82,6 +82,8 @@ public:
   const Tensor &tensor(TensorId t) const { return expr.tensors[static_cast<size_t>(t)]; }
   /// A size at the symbols' opt values.
   int64_t valueOf(const DimExpr &size) const { return size.evaluate(symbols).value_or(1); }
+  /// The most that a size may be, as what holds so many elements has it; nullopt: no memory has room for that.
+  std::optional<int64_t> mostOf(const DimExpr &size) const;
   /// Elements between neighbours along each dimension of a tensor.
   std::vector<int64_t> stridesOf(TensorId t) const;
   /// Bytes of one element of a tensor, and of all.

@@ -128,14 +128,15 @@ private:
     return read;
   }
 
-  /// A block's part of it has a size that is known: what is no row of blocks is constant. Of a scan's steps it has all.
-  bool hasKnownPart(const Schedule &schedule, TensorId t) const {
+  /// A block's part of it has a size with a bound: what is no row of blocks has one. Of a scan's steps it has all.
+  bool hasBoundedPart(const Schedule &schedule, TensorId t) const {
     if (bound.scan() && !inGridScan)
-      return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
+      return bound.program.mostOf(numElements(program.tensors[static_cast<size_t>(t)].shape))
+          .has_value();
     const int e = bound.program.producer(t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
-        if (!schedule.axes[a].extent.isConst() &&
+        if (!bound.program.mostOf(schedule.axes[a].extent) &&
             std::ranges::none_of(schedule.tree, [&](const TreeNode &node) {
               const LoopNode *block = node.loop(LoopKind::Block);
               return block && block->axis == AxisId(a);
@@ -149,7 +150,7 @@ private:
     Schedule low = schedule;
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
-      if (levelOf(low, t) == MemLevel::Global && isEdge(t) && hasKnownPart(low, t))
+      if (levelOf(low, t) == MemLevel::Global && isEdge(t) && hasBoundedPart(low, t))
         setLevel(low, t, MemLevel::Shared);
     }
     return low;
@@ -168,7 +169,7 @@ private:
     Schedule raised = schedule;
     if (levelOf(raised, t) == MemLevel::Register) {
       setLevel(raised, t, MemLevel::Shared);
-      if (!hasKnownPart(raised, t))
+      if (!hasBoundedPart(raised, t))
         return std::nullopt;
     } else {
       // A sum comes to device memory by a statement of its own.

@@ -12,17 +12,21 @@
 //   "rows"
 //
 // Where a symbol may be 1, what is best there may be a schedule of the pattern with this 1 written in
-// (Expr/transforms/SizeOne.cpp): its guards let no other size through.
+// (Expr/transforms/SizeLimits.cpp): its guards let no other size through. Where rows of symbolic length are summed,
+// each search may take lengths to be twice the size at hand at most, so that a block's own memory holds what it makes
+// of a row; guards see to that, and larger sizes take what is best for them among the schedules without a limit.
 //
 // Tests speak of what schedules feel: the extents of the pattern's axes, and the product of those that are symbolic, as
 // batch*length is for the rows of a product.
 #include "Tiling/search/SizeVariants.h"
 
 #include "Cost/Cost.h"
-#include "Expr/SizeOne.h"
+#include "Expr/SizeLimits.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/search/SizeChoice.h"
 #include "Tiling/verify/Verify.h"
 
@@ -144,9 +148,8 @@ public:
 
   /// Infinite where the schedule's alternatives do not apply.
   double seconds(const Schedule &schedule) {
-    for (const Rewrite &rewrite : schedule.via)
-      if (const auto one = symbolOfSizeOne(rewrite);
-          one && pattern.symbols[static_cast<size_t>(*one)].opt != 1)
+    for (const SizeLimit &limit : sizeLimits(pattern, schedule.via))
+      if (!limit.allows(pattern.symbols[static_cast<size_t>(limit.symbol)].opt))
         return std::numeric_limits<double>::infinity();
     auto at = std::find_if(programs.begin(), programs.end(),
                            [&](const auto &known) { return known->via == schedule.via; });
@@ -206,29 +209,67 @@ Result<std::vector<ScheduleVariant>> behind(const std::vector<Rewrite> &rewrites
   return found;
 }
 
-/// Tests that let a symbol's value 1 through alone.
-std::vector<Guard> isOne(SymbolId symbol, const std::vector<Symbol> &symbols) {
-  const DimExpr size = DimExpr::symbol(symbol);
-  std::vector<Guard> guards = {{DimExpr(1) - size}};
-  if (symbols[static_cast<size_t>(symbol)].min < 1)
-    guards.push_back({size - DimExpr(1)});
+/// Puts a limit in front of the schedules that were found under it, unless they are right for all sizes in no more
+/// memory.
+Result<std::vector<ScheduleVariant>> withoutNeedless(const std::vector<Rewrite> &limit,
+                                                     Result<std::vector<ScheduleVariant>> found,
+                                                     const ExprProgram &pattern,
+                                                     const ExprProgram &limited) {
+  const auto holdsMore = [&](const Schedule &schedule) {
+    return storageOf(BoundSchedule(schedule, pattern)).sharedBytes >
+           storageOf(BoundSchedule(schedule, limited)).sharedBytes;
+  };
+  const bool isNeeded = found.ok() && std::ranges::any_of(*found, [&](const ScheduleVariant &v) {
+                          return !verify(v.schedule, pattern).ok() || holdsMore(v.schedule) ||
+                                 !lowerSchedule(pattern, v.schedule, pattern.symbols).ok();
+                        });
+  return isNeeded ? behind(limit, std::move(found)) : std::move(found);
+}
+
+/// True if sums over rows of any length are made: with a limit to it a block has room for a row.
+bool gainsByLimits(const ScheduledProgram &scheduled) {
+  return std::ranges::any_of(scheduled.equations, [&](const Equation *e) {
+    return std::ranges::any_of(e->axes.begin() + e->numSpatial, e->axes.end(),
+                               [&](const Axis &a) { return !a.extent.isConst(); });
+  });
+}
+
+/// The alternative that all sizes are at most twice what they are here.
+Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
+  int64_t most = 1;
+  for (SymbolId s : symbolsOf(pattern))
+    most = std::max(most, symbols[static_cast<size_t>(s)]);
+  return {std::string(kSizeMost), 2 * most};
+}
+
+/// Tests that let through what a limit allows and no other size.
+std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &symbols) {
+  const DimExpr size = DimExpr::symbol(limit.symbol);
+  std::vector<Guard> guards = {{DimExpr(limit.most) - size}};
+  if (symbols[static_cast<size_t>(limit.symbol)].min < limit.least)
+    guards.push_back({size - DimExpr(limit.least)});
   return guards;
 }
 
-bool isRightForAll(const Schedule &schedule) {
-  return std::none_of(schedule.via.begin(), schedule.via.end(),
-                      [](const Rewrite &rewrite) { return symbolOfSizeOne(rewrite).has_value(); });
+/// One of `guards` lets no size through that `wanted`, which compares a symbol with a constant, does not.
+bool isImplied(const Guard &wanted, const std::vector<Guard> &guards) {
+  return std::ranges::any_of(guards, [&](const Guard &guard) {
+    const DimExpr spare = wanted.value - guard.value;
+    return guard.modulus == 0 && spare.isConst() && spare.constValue() >= 0;
+  });
 }
 
-/// The guards of a leaf, and those without which its schedule would be wrong.
-std::vector<Guard> guardsOf(const Schedule &schedule, const std::vector<Guard> &path,
-                            const std::vector<Symbol> &symbols) {
+/// The guards of a leaf, and those without which its schedule would be wrong. What a symbol of one size alone is asked
+/// for says all of it.
+std::vector<Guard> guardsOf(const ExprProgram &pattern, const Schedule &schedule,
+                            const std::vector<Guard> &path) {
   std::vector<Guard> guards;
   std::set<SymbolId> ones;
-  for (const Rewrite &rewrite : schedule.via)
-    if (const auto one = symbolOfSizeOne(rewrite)) {
-      ones.insert(*one);
-      for (Guard &guard : isOne(*one, symbols))
+  const std::vector<SizeLimit> limits = sizeLimits(pattern, schedule.via);
+  for (const SizeLimit &limit : limits)
+    if (limit.least == limit.most) {
+      ones.insert(limit.symbol);
+      for (Guard &guard : guardsOf(limit, pattern.symbols))
         guards.push_back(std::move(guard));
     }
   for (const Guard &guard : path) {
@@ -237,27 +278,63 @@ std::vector<Guard> guardsOf(const Schedule &schedule, const std::vector<Guard> &
     if (!std::includes(ones.begin(), ones.end(), used.begin(), used.end()))
       guards.push_back(guard);
   }
+  for (const SizeLimit &limit : limits)
+    for (Guard &guard : guardsOf(limit, pattern.symbols))
+      if (!isImplied(guard, guards))
+        guards.push_back(std::move(guard));
   return guards;
 }
 
-/// A tree as a list of guarded schedules, the first of which that holds is taken. What one side of a cut has tested
-/// need not be tested for the other.
-void addVariants(const SizeTree &tree, const std::vector<DimExpr> &features,
-                 const std::vector<std::vector<ScheduleVariant>> &found,
-                 const std::vector<Symbol> &symbols, std::vector<Guard> path,
-                 std::vector<ScheduleVariant> &out) {
-  if (tree.isLeaf()) {
-    out.push_back(found[static_cast<size_t>(tree.schedule)].back());
-    out.back().guards = guardsOf(out.back().schedule, path, symbols);
-    return;
+/// Makes a tree's leaves a list of guarded schedules, the first of which that holds is taken.
+class VariantList {
+public:
+  /// `found`: the schedules that leaves name; `far`: of these, the one for sizes beyond what a leaf's can take.
+  VariantList(const ExprProgram &pattern, const std::vector<DimExpr> &features,
+              const std::vector<std::vector<ScheduleVariant>> &found, size_t far)
+      : pattern(pattern), features(features), found(found), far(far) {}
+
+  std::vector<ScheduleVariant> of(const SizeTree &tree) {
+    add(tree, {});
+    if (!list.back().guards.empty())
+      add(far, {});
+    return std::move(list);
   }
-  const DimExpr beyond = features[tree.feature] - DimExpr(tree.threshold);
-  const bool lowFirst = tree.children[0].leaves() < tree.children[1].leaves();
-  std::vector<Guard> first = path;
-  first.push_back({lowFirst ? DimExpr(-1) - beyond : beyond});
-  addVariants(tree.children[lowFirst ? 0 : 1], features, found, symbols, std::move(first), out);
-  addVariants(tree.children[lowFirst ? 1 : 0], features, found, symbols, std::move(path), out);
-}
+
+private:
+  /// What one side of a cut has tested need not be tested for the other.
+  void add(const SizeTree &tree, std::vector<Guard> path) {
+    if (tree.isLeaf())
+      return addLeaf(static_cast<size_t>(tree.schedule), path);
+    const DimExpr beyond = features[tree.feature] - DimExpr(tree.threshold);
+    const bool lowFirst = tree.children[0].leaves() < tree.children[1].leaves();
+    std::vector<Guard> first = path;
+    first.push_back({lowFirst ? DimExpr(-1) - beyond : beyond});
+    add(tree.children[lowFirst ? 0 : 1], std::move(first));
+    add(tree.children[lowFirst ? 1 : 0], std::move(path));
+  }
+
+  void addLeaf(size_t schedule, const std::vector<Guard> &path) {
+    add(schedule, path);
+    const std::vector<Guard> &tested = list.back().guards;
+    const auto isTested = [&](const Guard &guard) { return isImplied(guard, path); };
+    // A size that another leaf is for is not sent to `far`: where all are 1 no row is long.
+    const bool isOne = std::ranges::any_of(sizeLimits(pattern, list.back().schedule.via),
+                                           [](const SizeLimit &l) { return l.least == l.most; });
+    if (!path.empty() && !isOne && !std::ranges::all_of(tested, isTested))
+      add(far, path);
+  }
+
+  void add(size_t schedule, const std::vector<Guard> &path) {
+    list.push_back(found[schedule].back());
+    list.back().guards = guardsOf(pattern, list.back().schedule, path);
+  }
+
+  const ExprProgram &pattern;
+  const std::vector<DimExpr> &features;
+  const std::vector<std::vector<ScheduleVariant>> &found;
+  const size_t far;
+  std::vector<ScheduleVariant> list;
+};
 
 } // namespace
 
@@ -267,13 +344,12 @@ ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &sym
   return out;
 }
 
-std::optional<SymbolId> wrongSizeOne(const ScheduleVariant &variant,
-                                     const std::vector<Symbol> &symbols) {
-  for (const Rewrite &rewrite : variant.schedule.via)
-    if (const auto one = symbolOfSizeOne(rewrite))
-      for (const Guard &guard : isOne(*one, symbols))
-        if (std::find(variant.guards.begin(), variant.guards.end(), guard) == variant.guards.end())
-          return one;
+std::optional<SizeLimit> limitNotTested(const ScheduleVariant &variant,
+                                        const ExprProgram &pattern) {
+  for (const SizeLimit &limit : sizeLimits(pattern, variant.schedule.via))
+    for (const Guard &guard : guardsOf(limit, pattern.symbols))
+      if (!isImplied(guard, variant.guards))
+        return limit;
   return std::nullopt;
 }
 
@@ -308,12 +384,18 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
       found.push_back(std::move(*there));
     return success();
   };
+  const ScheduledProgram scheduled(pattern);
+  const bool gains = gainsByLimits(scheduled);
+  const Values &largest = tuned.back();
   for (const Values &values : different(tuned, pattern, extents)) {
+    const ExprProgram sized = tunedFor(pattern, values);
     if (const std::vector<Rewrite> ones = sizesOne(pattern, values); !ones.empty())
-      FUSEC_CHECK(add(behind(ones, best(*rewritten(tunedFor(pattern, values), ones)))));
-    if (values == optValues(pattern.symbols))
-      continue;
-    FUSEC_CHECK(add(best(tunedFor(pattern, values))));
+      FUSEC_CHECK(add(behind(ones, best(*rewritten(sized, ones)))));
+    if (const std::vector<Rewrite> limit = {twiceAtMost(pattern, values)}; gains)
+      if (const auto limited = rewritten(sized, limit))
+        FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited)));
+    if (values != optValues(pattern.symbols) && (!gains || values == largest))
+      FUSEC_CHECK(add(best(sized)));
   }
   if (found.size() == 1)
     return std::move(found[0]);
@@ -327,14 +409,17 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
       table.seconds[s].push_back(pricer.seconds(found[s].back().schedule));
   }
   const SizeTree tree = sizeTree(table, fewestSchedules(table));
+  const auto isRightForAll = [&](size_t s) {
+    return sizeLimits(pattern, found[s].back().schedule.via).empty();
+  };
   // One schedule keeps what saves its bounds checks; several are code enough.
-  if (tree.isLeaf() && isRightForAll(found[static_cast<size_t>(tree.schedule)].back().schedule))
+  if (tree.isLeaf() && isRightForAll(static_cast<size_t>(tree.schedule)))
     return std::move(found[static_cast<size_t>(tree.schedule)]);
-  std::vector<ScheduleVariant> variants;
-  addVariants(tree, features, found, pattern.symbols, {}, variants);
-  if (!variants.back().guards.empty()) // right for one size alone
-    variants.push_back(found[0].back());
-  return variants;
+  size_t far = 0; // the fastest at the largest of the sizes, which comes last
+  for (size_t s = 1; s < found.size(); ++s)
+    if (isRightForAll(s) && table.seconds[s].back() < table.seconds[far].back())
+      far = s;
+  return VariantList(pattern, features, found, far).of(tree);
 }
 
 } // namespace fusec

@@ -1,4 +1,5 @@
 #pragma once
+#include "Expr/SizeLimits.h"
 #include "Tiling/search/BestSchedules.h"
 
 namespace fusec {
@@ -13,10 +14,8 @@ using BestSchedulesAt = std::function<Result<std::vector<ScheduleVariant>>(const
 Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, const Target &target,
                                                   const BestSchedulesAt &best);
 
-/// A symbol that the variant's schedule takes to be 1 though its guards let other sizes through; nullopt: it is right
-/// wherever it runs.
-std::optional<SymbolId> wrongSizeOne(const ScheduleVariant &variant,
-                                     const std::vector<Symbol> &symbols);
+/// A limit of the variant's alternatives that its guards do not keep; nullopt: it is right wherever it runs.
+std::optional<SizeLimit> limitNotTested(const ScheduleVariant &variant, const ExprProgram &pattern);
 
 /// The variant that runs at these values of the symbols.
 const ScheduleVariant &variantAt(const std::vector<ScheduleVariant> &variants,

@@ -234,7 +234,7 @@ map y [i:n, j:10240]
 TEST_CASE("rows as long as an input says stay where there is room for any of them") {
   const ExprProgram pattern = patternFrom(R"(expr p
 symbol n = 1..100000 opt 4096 divisor 1
-symbol m = 1..100000 opt 64 divisor 1
+symbol m = 1..100000000 opt 64 divisor 1
 tensor %x: f32[n,m] input
 tensor %e: f32[n,m] temp
 tensor %s: f32[n] temp

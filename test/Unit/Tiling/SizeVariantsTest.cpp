@@ -3,7 +3,6 @@
 #include "Tiling/search/SizeVariants.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
-#include "Expr/SizeOne.h"
 #include "Support/TunedSizes.h"
 #include "Tiling/counts/Prediction.h"
 
@@ -40,7 +39,7 @@ void checkVariants(const std::string &text, const std::vector<std::vector<int64_
     for (size_t v = 0; v + 1 < variants.size(); ++v)
       CHECK(!variants[v].guards.empty());
     for (const ScheduleVariant &variant : variants)
-      CHECK(!wrongSizeOne(variant, pattern.symbols));
+      CHECK(!limitNotTested(variant, pattern));
     for (const std::vector<int64_t> &size : sizes) {
       const ScheduleVariant &chosen = variantAt(variants, size);
       INFO(name << " " << guardWords(chosen.guards, pattern.symbols) << " at " << size.back()
@@ -86,14 +85,15 @@ TEST_CASE("size variants: what a variant takes to be 1 is guarded, also where 0 
   for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"})
     for (ScheduleVariant variant : variantsOf(pattern, targetNamed(name)))
       for (const Rewrite &rewrite : variant.schedule.via)
-        if (symbolOfSizeOne(rewrite)) {
+        if (rewrite.alternative == kSizeOne) {
           isFound = true;
           CHECK(allHold(variant.guards, {1}));
           CHECK(!allHold(variant.guards, {0}));
           CHECK(!allHold(variant.guards, {2}));
-          CHECK(!wrongSizeOne(variant, pattern.symbols));
+          CHECK(!limitNotTested(variant, pattern));
           variant.guards.pop_back();
-          CHECK(wrongSizeOne(variant, pattern.symbols) == 0);
+          REQUIRE(limitNotTested(variant, pattern));
+          CHECK(limitNotTested(variant, pattern)->symbol == 0);
         }
   CHECK(isFound);
 }
@@ -116,6 +116,40 @@ TEST_CASE("size variants: no size that kernels are tuned for is much slower than
               1.101 * best.seconds);
       }
     }
+}
+
+TEST_CASE("size variants: a row of limited length lies in a block's own memory") {
+  const std::string softmax = ProgramText("p", kRows)
+                                  .input("x", "n,n")
+                                  .map("w", "i:n, j:n", "tanh(%x[i, j])")
+                                  .reduction("m", "i:n; k:n", "max", "%w[i, k]")
+                                  .map("e", "i:n, j:n", "exp(sub(%w[i, j], %m[i]))")
+                                  .reduction("s", "i:n; k:n", "sum", "%e[i, k]")
+                                  .map("y", "i:n, j:n", "div(%e[i, j], %s[i])");
+  const std::string transposed =
+      ProgramText("p", kRows)
+          .input("a", "n,n")
+          .input("b", "64,n")
+          .reduction("c", "i:n, j:64; k:n", "sum", "mul(%a[i, k], %b[j, k])");
+  for (const std::string &text : {softmax, transposed}) {
+    checkVariants(text, {{1}, {5}, {37}, {128}, {255}, {256}, {257}, {300}}, 1, 1e-4);
+    const ExprProgram pattern = patternFrom(text);
+    for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
+      bool isLimited = false;
+      const std::vector<ScheduleVariant> variants = variantsOf(pattern, targetNamed(name));
+      for (ScheduleVariant variant : variants)
+        for (const SizeLimit &limit : sizeLimits(pattern, variant.schedule.via)) {
+          isLimited |= limit.most > 1;
+          CHECK(!limitNotTested(variant, pattern));
+          CHECK(!allHold(variant.guards, {limit.most + 1}));
+          variant.guards.clear();
+          CHECK(limitNotTested(variant, pattern));
+        }
+      INFO(name << "\n" << text);
+      CHECK((isLimited || name != std::string("x86-64-v3"))); // a GPU may find another way
+      CHECK(sizeLimits(pattern, variantAt(variants, {99999}).schedule.via).empty());
+    }
+  }
 }
 
 TEST_CASE("size variants: a size that is gone where another one is 1 is not written in") {

@@ -314,8 +314,10 @@ reduction c [i:4; k:64] cascade f32
               tile + "compute e0 rank 1 in block i:1, seq k:32, seq k:16, lane k:1" + last);
 }
 
-TEST_CASE("lowering: what registers and a block's memory hold has a constant size") {
-  const Case rows("expr rows\n" + kSymbols + R"(tensor %x: f32[n,24] input
+TEST_CASE("lowering: what registers and a block's memory hold has a size with a bound") {
+  const Case rows(R"(expr rows
+symbol n = 1..9000000000 opt 16 divisor 1
+tensor %x: f32[n,24] input
 tensor %t: f32[n,24] temp
 tensor %y: f32[n] output
 inputs (%x)
@@ -338,14 +340,14 @@ reduction y [i:n; k:24] sum f32
   }
 })");
   CHECK(rows.unlowered("seq i:4 { stage a seq i:1 {", "stage a seq i:4 { seq i:1 {") ==
-        "operand a has a tile of constant size, given a symbolic one along i; put a loop over it "
-        "around its stage");
+        "operand a has a tile of a size with a bound, given one without along i; put a loop over "
+        "it around its stage");
   CHECK(rows.unlowered("seq i:4 { stage a", "unroll i:4 { stage a") ==
         "unroll i:4 has a constant trip, given floordiv(n + 3, 4); tile a loop around it");
   const std::string map = "seq i:1 {\n      seq k:16 { lane k:1 { compute e0 } }";
   CHECK(rows.unlowered("seq i:4 { stage a " + map,
                        "seq i:4 { " + map + " } } seq i:4 { stage a seq i:1 {") ==
-        "edge t shared has a tile of constant size, given a symbolic one along axis i; tile the "
+        "edge t shared has a tile of a size with a bound, given one without along axis i; tile the "
         "loops around maker and readers");
 }
 

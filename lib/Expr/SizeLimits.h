@@ -1,0 +1,28 @@
+#pragma once
+#include "Expr/Alternatives.h"
+
+namespace fusec {
+
+// Alternatives that are right for some sizes alone. Nobody tries them but who guards what comes of them.
+
+/// The symbol of this number, from 1, is 1.
+constexpr std::string_view kSizeOne = "size-one";
+std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t symbol);
+/// No symbol of the pattern is larger than this.
+constexpr std::string_view kSizeMost = "size-most";
+std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most);
+
+/// Sizes that a symbol has where an alternative is right.
+struct SizeLimit {
+  SymbolId symbol;
+  int64_t least, most;
+  bool allows(int64_t size) const { return least <= size && size <= most; }
+};
+/// Collects the limits that these alternatives of the pattern set beyond its symbols' ranges; none: they are right for
+/// all sizes.
+std::vector<SizeLimit> sizeLimits(const ExprProgram &pattern, const std::vector<Rewrite> &rewrites);
+
+/// Symbols of the pattern's equations, ascending.
+std::vector<SymbolId> symbolsOf(const ExprProgram &pattern);
+
+} // namespace fusec

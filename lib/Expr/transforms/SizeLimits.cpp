@@ -1,0 +1,117 @@
+// A symbol as the constant 1. Where a length is 1 its axis needs no loop, products of matrices become sums of rows and
+// what is broadcast along it is read as it is:
+//
+//   reduction c [i:n, j:64; k:32] sum f32    %c = mul(%a[i, k], %b[k, j])     a contraction
+// with n as 1
+//   reduction c [i:1, j:64; k:32] sum f32    %c = mul(%a[0, k], %b[k, j])     64 sums: no factor is used twice
+//
+// Symbols with a most: what a row of unknown length makes goes to device memory, and one of 512 at most may lie in a
+// block's own, as may the columns of a matrix that is copied closer.
+//
+//   reduction s [i:n; k:m] sum f32    %s = exp(%x[i, k])    m = 1..99999    a block has no room for m values
+//                                                           m = 1..512      it has for 512
+//
+// What comes of both is right for these sizes alone. A search of schedules for all sizes never tries them: they are
+// there for variants whose guards let no other size through, and they are verified to do so
+// (Tiling/search/SizeVariants.h).
+#include "Expr/SizeLimits.h"
+#include "Expr/transforms/Walk.h"
+#include "Support/TunedSizes.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
+  if (choice < 1 || choice > static_cast<int64_t>(pattern.symbols.size()))
+    return std::nullopt;
+  const auto one = static_cast<SymbolId>(choice - 1);
+  ExprProgram program = pattern;
+  Symbol &symbol = program.symbols[static_cast<size_t>(one)];
+  if (symbol.min > 1 || symbol.max < 1 || symbol.divisor != 1)
+    return std::nullopt;
+  symbol.min = symbol.opt = symbol.max = 1;
+  bool isUsed = false;
+  auto fix = [&](DimExpr &size) {
+    std::vector<SymbolId> used;
+    size.collectSymbols(used);
+    if (std::find(used.begin(), used.end(), one) == used.end())
+      return;
+    isUsed = true;
+    size = size.substitute(
+        [&](SymbolId s) { return s == one ? std::optional(DimExpr(1)) : std::nullopt; });
+  };
+  for (Tensor &tensor : program.tensors)
+    for (DimExpr &size : tensor.shape)
+      fix(size);
+  forEachEquation(program.items, [&](Equation &e, const DimExpr *steps) {
+    for (Axis &axis : e.axes)
+      fix(axis.extent);
+    fix(e.steps);
+    for (Scalar &node : e.body.nodes) {
+      if (node.op != ScalarOp::Dim)
+        continue;
+      fix(node.dim);
+      if (node.dim.isConst())
+        node = {.op = ScalarOp::Const,
+                .type = node.type,
+                .args = {},
+                .imm = node.dim.constValue(),
+                .dim = {}};
+    }
+    if (e.kind != EquationKind::Scan && e.kind != EquationKind::Opaque)
+      rebuild(e, program.symbols, steps, {});
+    compact(e);
+  });
+  if (!isUsed)
+    return std::nullopt;
+  return program;
+}
+
+std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
+  std::vector<SymbolId> used;
+  for (const Item &item : pattern.items)
+    if (const auto *e = std::get_if<Equation>(&item.value))
+      collectSymbols(*e, used);
+  std::ranges::sort(used);
+  return used;
+}
+
+std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most) {
+  ExprProgram program = pattern;
+  bool limits = false;
+  for (SymbolId s : symbolsOf(pattern)) {
+    Symbol &symbol = program.symbols[static_cast<size_t>(s)];
+    if (symbol.max <= most)
+      continue;
+    symbol.max = floorDiv(DimExpr(most), DimExpr(symbol.divisor)).constValue() * symbol.divisor;
+    if (symbol.max < symbol.min)
+      return std::nullopt;
+    if (!kindOf(symbol))
+      symbol.opt = std::min(symbol.opt, symbol.max);
+    limits = true;
+  }
+  return limits ? std::optional(std::move(program)) : std::nullopt;
+}
+
+std::vector<SizeLimit> sizeLimits(const ExprProgram &pattern,
+                                  const std::vector<Rewrite> &rewrites) {
+  std::vector<SizeLimit> limits;
+  auto add = [&](SymbolId s, int64_t least, int64_t most) {
+    const Symbol &symbol = pattern.symbols[static_cast<size_t>(s)];
+    const bool isKnown = std::ranges::any_of(limits, [&](const SizeLimit &known) {
+      return known.symbol == s && least <= known.least && known.most <= most;
+    });
+    if (!isKnown && (symbol.min < least || symbol.max > most))
+      limits.push_back({s, std::max(symbol.min, least), most});
+  };
+  for (const Rewrite &rewrite : rewrites)
+    if (rewrite.alternative == kSizeOne)
+      add(static_cast<SymbolId>(rewrite.choice - 1), 1, 1);
+    else if (rewrite.alternative == kSizeMost)
+      for (SymbolId s : symbolsOf(pattern))
+        add(s, INT64_MIN, rewrite.choice);
+  return limits;
+}
+
+} // namespace fusec
