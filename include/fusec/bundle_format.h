@@ -42,7 +42,8 @@
  *     the manifest marks.
  * Runtime versions: 2 knows inputs with a default value (Value.weight), 3 rules of sizes (Manifest.inferred and rules),
  * sizes that a program computes (Manifest.definitions), sizes that depend on data (Manifest.data_sizes and steps of the
- * kind Size) and caches (Manifest.caches); bundles without any of these need 1.
+ * kind Size) and caches (Manifest.caches), 4 plans for some sizes (steps of the kind Where); bundles without any of
+ * these need 1.
  * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
  * simulated GPUs (sim:...) run under another version than their own, and how long a GPU's driver loads an image.
  * models/bundles/ holds a bundle of each format version, which a test loads and runs.
@@ -58,7 +59,7 @@ extern "C" {
 
 #define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
 #define FUSEC_FORMAT_VERSION 1u
-#define FUSEC_RUNTIME_VERSION 3u     /* what `min_runtime` is compared with */
+#define FUSEC_RUNTIME_VERSION 4u     /* what `min_runtime` is compared with */
 #define FUSEC_ENDIAN_TAG 0x01020304u /* reads differently on a big-endian machine */
 #define FUSEC_SECTION_ALIGN 4096u
 #define FUSEC_WEIGHT_ALIGN 64u

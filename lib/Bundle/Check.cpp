@@ -253,6 +253,13 @@ private:
     return success();
   }
 
+  Status guards(const std::vector<Guard> &list, const std::string &place) const {
+    for (const Guard &g : list)
+      if (!g.value.valid(model.symbols.size()) || g.modulus < 0)
+        return bad(place, "a guard is malformed");
+    return success();
+  }
+
   Status launch(const Step &s, const std::string &place) {
     if (s.variants.empty() || !s.variants.back().guards.empty())
       return bad(place, "the last variant of a launch must be there and unguarded");
@@ -264,9 +271,7 @@ private:
       if (v.arguments.size() != k.params.size())
         return bad(place, "the kernel takes " + std::to_string(k.params.size()) +
                               " arguments, given are " + std::to_string(v.arguments.size()));
-      for (const Guard &g : v.guards)
-        if (!g.value.valid(model.symbols.size()) || g.modulus < 0)
-          return bad(place, "a guard is malformed");
+      FUSEC_CHECK(guards(v.guards, place));
       for (size_t i = 0; i < v.arguments.size(); ++i) {
         FUSEC_CHECK(tensorIndex(v.arguments[i], place));
         if (program.tensors[v.arguments[i]].type != k.params[i].type)
@@ -298,6 +303,13 @@ private:
         FUSEC_CHECK(copies(s.thenCopies, place));
         FUSEC_CHECK(steps(s.elseSteps, depth + 1));
         FUSEC_CHECK(copies(s.elseCopies, place));
+        break;
+      case StepKind::Where:
+        if (s.guards.empty())
+          return bad(place, "a where must have a guard");
+        FUSEC_CHECK(guards(s.guards, place));
+        FUSEC_CHECK(steps(s.thenSteps, depth + 1));
+        FUSEC_CHECK(steps(s.elseSteps, depth + 1));
         break;
       case StepKind::Loop: FUSEC_CHECK(loop(s, place, depth)); break;
       case StepKind::Size: FUSEC_CHECK(readsScalar(s.tripCount, DType::I64, place)); break;

@@ -105,6 +105,8 @@ private:
         FUSEC_CHECK(size(s, place));
         continue;
       }
+      for (const Guard &g : s.guards)
+        FUSEC_CHECK(known(g.value, place));
       FUSEC_CHECK(copies(s.before, place));
       FUSEC_CHECK(inner(s.thenSteps, s.thenCopies, place));
       FUSEC_CHECK(inner(s.elseSteps, s.elseCopies, place));

@@ -50,6 +50,11 @@ private:
       ++now;
       return;
     }
+    if (s.kind == StepKind::Where) {
+      walk(s.thenSteps);
+      walk(s.elseSteps);
+      return;
+    }
     if (s.kind == StepKind::If) {
       touch(s.condition);
       ++now;

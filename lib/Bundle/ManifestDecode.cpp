@@ -73,6 +73,12 @@ Kernel kernel(const fb::Kernel *k) {
   return out;
 }
 
+std::vector<Guard> guards(const flatbuffers::Vector<flatbuffers::Offset<fb::Guard>> *list) {
+  std::vector<Guard> out;
+  each(list, [&](const fb::Guard *g) { out.push_back({expr(g->value()), g->modulus()}); });
+  return out;
+}
+
 // Recursion is bounded by the verifier's depth limit.
 Step step(const fb::Step *s) {
   Step out;
@@ -81,8 +87,7 @@ Step step(const fb::Step *s) {
   each(s->variants(), [&](const fb::Variant *v) {
     Variant variant;
     variant.kernel = v->kernel();
-    each(v->guards(),
-         [&](const fb::Guard *g) { variant.guards.push_back({expr(g->value()), g->modulus()}); });
+    variant.guards = guards(v->guards());
     variant.arguments = ints(v->arguments());
     out.variants.push_back(std::move(variant));
   });
@@ -97,6 +102,7 @@ Step step(const fb::Step *s) {
   out.elseCopies = copies(s->else_copies());
   out.after = copies(s->after());
   out.symbol = s->symbol();
+  out.guards = guards(s->guards());
   return out;
 }
 

@@ -158,10 +158,15 @@ private:
                             k.resident);
   }
 
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Guard>>>
+  guards(const std::vector<Guard> &in) {
+    return list<fb::Guard>(
+        in, [&](const Guard &g) { return fb::CreateGuard(fb, expr(g.value), g.modulus); });
+  }
+
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {
-    auto guards = list<fb::Guard>(
-        v.guards, [&](const Guard &g) { return fb::CreateGuard(fb, expr(g.value), g.modulus); });
-    return fb::CreateVariant(fb, v.kernel, guards, fb.CreateVector(v.arguments));
+    auto tests = guards(v.guards);
+    return fb::CreateVariant(fb, v.kernel, tests, fb.CreateVector(v.arguments));
   }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Step>>>
@@ -172,9 +177,10 @@ private:
       auto thenSteps = steps(s.thenSteps), elseSteps = steps(s.elseSteps);
       auto before = copies(s.before), thenCopies = copies(s.thenCopies);
       auto elseCopies = copies(s.elseCopies), after = copies(s.after);
+      auto tests = s.guards.empty() ? 0 : guards(s.guards);
       return fb::CreateStep(fb, static_cast<fb::StepKind>(s.kind), name, variants, s.condition,
                             s.tripCount, s.iteration, s.nextCondition, thenSteps, elseSteps, before,
-                            thenCopies, elseCopies, after, s.symbol);
+                            thenCopies, elseCopies, after, s.symbol, tests);
     });
   }
 

@@ -104,7 +104,7 @@ struct Copy {
   int32_t from = 0, to = 0; // equal type and byte size
 };
 
-enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2, Size = 3 };
+enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2, Size = 3, Where = 4 };
 
 /// What the executor walks.
 /// Launch: the first variant whose guards hold; the last one has none.
@@ -114,10 +114,12 @@ enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2, Size = 3 };
 ///       `iteration`, runs thenSteps, thenCopies; copies `after`.
 /// Size: gives `symbol`, one of Model::dataSizes, the value of `tripCount`; the run ends where it is no allowed one.
 ///       Tensors whose shapes use the symbol have no memory before this step.
+/// Where: thenSteps where all `guards` hold, which is known when shapes are set, else elseSteps.
 struct Step {
   StepKind kind = StepKind::Launch;
   std::string name;
   std::vector<Variant> variants;
+  std::vector<Guard> guards;
   int32_t condition = -1, tripCount = -1, iteration = -1, nextCondition = -1;
   SymbolId symbol = -1;
   std::vector<Step> thenSteps, elseSteps;

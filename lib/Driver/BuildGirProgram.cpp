@@ -1,4 +1,5 @@
 #include "Driver/State.h"
+#include "Expr/SizeLimits.h"
 #include "Gir/Passes.h"
 #include "Support/Diag.h"
 #include "Support/OptValues.h"
@@ -90,10 +91,45 @@ private:
         result.push_back(buildLaunch(step));
         continue;
       }
+      if (step.kind == PlanStep::Kind::Where) {
+        FUSEC_TRY(ExecStep where, buildWhere(step));
+        result.push_back(std::move(where));
+        continue;
+      }
       FUSEC_TRY(ExecStep control, buildControl(step));
       result.push_back(std::move(control));
     }
     return result;
+  }
+
+  Result<ExecStep> buildWhere(const PlanStep &step) {
+    ExecStep where;
+    where.kind = ExecStep::Kind::Where;
+    where.name = step.name;
+    for (SymbolId s : step.ones)
+      for (Guard &guard : guardsOf({s, 1, 1}, program.symbols))
+        where.guards.push_back(std::move(guard));
+    ownTemps.emplace();
+    ownSuffix = ".where" + std::to_string(++wheres);
+    FUSEC_TRY(where.thenSteps, buildSteps(step.thenSteps));
+    ownTemps.reset();
+    ownSuffix.clear();
+    FUSEC_TRY(where.elseSteps, buildSteps(step.elseSteps));
+    return where;
+  }
+
+  /// What a launch has for the program's tensor. Temps of a plan for some sizes are its own: their lives are not those
+  /// in the plan for all sizes.
+  TensorId argument(TensorId t) {
+    if (!ownTemps || gir.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp)
+      return t;
+    const auto [at, isNew] = ownTemps->emplace(t, static_cast<TensorId>(gir.tensors.size()));
+    if (isNew) {
+      Tensor own = gir.tensors[static_cast<size_t>(t)];
+      own.name += ownSuffix;
+      gir.tensors.push_back(std::move(own));
+    }
+    return at->second;
   }
 
   ExecStep buildLaunch(const PlanStep &step) {
@@ -115,7 +151,7 @@ private:
                                                    scheduled.expr, variant.schedule,
                                                    static_cast<size_t>(param.operand)));
         else if (param.tensor < pattern.numArguments)
-          choice.arguments.push_back(step.arguments[param.tensor]);
+          choice.arguments.push_back(argument(step.arguments[param.tensor]));
         else
           choice.arguments.push_back(workspaceTensor(
               workspace, copied(scheduled.expr.tensors[param.tensor], param), step.name));
@@ -139,7 +175,7 @@ private:
     for (TensorId known : same)
       if (gir.tensors[known].type == temp.type && gir.tensors[known].shape == temp.shape)
         return known;
-    temp.name = launch + "." + temp.name;
+    temp.name = launch + ownSuffix + "." + temp.name;
     if (!same.empty())
       temp.name += "." + std::to_string(same.size());
     temp.kind = TensorKind::Temp;
@@ -261,6 +297,9 @@ private:
   std::vector<std::vector<BuiltKernel>> built; // one list a pattern
   std::map<int, UniqueNames> nodes;            // by kernel, of the model
   ConstantPacker packer;
+  std::optional<std::map<TensorId, TensorId>> ownTemps; // of a Where's thenSteps, by the program's
+  std::string ownSuffix;                                // of their names
+  int wheres = 0;
 };
 
 } // namespace

@@ -37,22 +37,30 @@ std::vector<bundle::Copy> copies(const std::vector<ExecStep::Copy> &list) {
   return out;
 }
 
+std::vector<bundle::Guard> guards(const std::vector<Guard> &list) {
+  std::vector<bundle::Guard> out;
+  for (const Guard &guard : list)
+    out.push_back({bundle::DimCode(guard.value), guard.modulus});
+  return out;
+}
+
 std::vector<bundle::Step> bundleSteps(const std::vector<ExecStep> &steps) {
   std::vector<bundle::Step> out;
   for (const ExecStep &step : steps) {
     bundle::Step s;
     constexpr bundle::StepKind kKinds[] = {bundle::StepKind::Launch, bundle::StepKind::If,
-                                           bundle::StepKind::Loop, bundle::StepKind::Size};
+                                           bundle::StepKind::Loop, bundle::StepKind::Size,
+                                           bundle::StepKind::Where};
     s.kind = kKinds[static_cast<size_t>(step.kind)];
     s.name = step.name;
     for (const LaunchVariant &variant : step.variants) {
       bundle::Variant v;
       v.kernel = variant.kernel;
-      for (const Guard &guard : variant.guards)
-        v.guards.push_back({bundle::DimCode(guard.value), guard.modulus});
+      v.guards = guards(variant.guards);
       v.arguments = variant.arguments;
       s.variants.push_back(std::move(v));
     }
+    s.guards = guards(step.guards);
     s.condition = step.condition;
     s.tripCount = step.tripCount;
     s.iteration = step.iteration;

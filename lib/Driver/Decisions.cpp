@@ -220,7 +220,7 @@ private:
 
 } // namespace
 
-std::vector<int> countLaunches(const Plan &plan) {
+std::vector<int> countLaunches(const Plan &plan, const std::vector<int64_t> &symbols) {
   std::vector<int> launches(plan.patterns.size(), 0);
   std::function<void(const std::vector<PlanStep> &)> count =
       [&](const std::vector<PlanStep> &steps) {
@@ -231,7 +231,7 @@ std::vector<int> countLaunches(const Plan &plan) {
           count(step.elseSteps);
         }
       };
-  count(plan.steps);
+  count(stepsAt(plan, symbols));
   return launches;
 }
 
@@ -307,7 +307,7 @@ Status checkSchedules(TextReader &in, const TargetState &state) {
 std::string decisionsText(const ExprProgram &model, const TargetState &state) {
   const ExprProgram &program = programOf(model, state);
   std::string out = print(state.plan, program);
-  const std::vector<int> launches = countLaunches(state.plan);
+  const std::vector<int> launches = countLaunches(state.plan, optValues(program.symbols));
   const std::vector<const PlanStep *> first = firstLaunches(state.plan);
   const ModelNames names(program);
   for (size_t p = 0; p < state.plan.patterns.size(); ++p) {

@@ -5,8 +5,8 @@
 
 namespace fusec {
 
-/// Launches of each pattern, those in branches and loops counted once.
-std::vector<int> countLaunches(const Plan &plan);
+/// Launches of each pattern in a run with these values of the symbols, those in branches and loops counted once.
+std::vector<int> countLaunches(const Plan &plan, const std::vector<int64_t> &symbols);
 
 /// Schedules of a pattern as dumps and decisions hold them: comments that name its equations as `launch` does, guards,
 /// then the schedule.

@@ -39,7 +39,7 @@ public:
             const TargetState &state, const std::vector<std::string> &sizes)
       : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
         sizeRules(compiled.sizeRules), caches(compiled.caches), state(state), sizes(sizes),
-        launches(countLaunches(state.plan)), modelNames(program),
+        launches(countLaunches(state.plan, optValues(program.symbols))), modelNames(program),
         oracle(state.oracle ? state.oracle
                             : std::make_shared<PatternOracle>(state.target, PlanOptions())) {
     countUses(program.items, uses);
@@ -104,7 +104,7 @@ public:
       rules.emplace_back(lowered->rules.begin(), lowered->rules.end());
       stepReads.push_back(readsOfStep({variant.schedule, pattern.program}, state.target));
     }
-    addKernels(state.plan.steps, "");
+    addKernels(stepsAt(state.plan, typical), "");
     addApart();
     return std::move(out);
   }

@@ -130,7 +130,8 @@ std::string sized(const ExplainedTarget &t, const SizedPrediction &p) {
   std::string sizes;
   for (size_t s = 0; s < t.sizes.size(); ++s)
     sizes += (s ? "," : "") + jsonString(t.sizes[s].first) + ":" + std::to_string(p.symbols[s]);
-  return "{\"sizes\":{" + sizes + "},\"predicted_s\":" + floatToText(p.seconds) + ",\"kernels\":" +
+  return "{\"sizes\":{" + sizes + "},\"predicted_s\":" + floatToText(p.seconds) +
+         (p.where.empty() ? "" : ",\"where\":" + jsonString(p.where)) + ",\"kernels\":" +
          list(p.kernels,
               [](const SizedPrediction::Kernel &k) {
                 return "{\"name\":" + jsonString(k.name) +

@@ -268,7 +268,8 @@ std::string sizedText(const ExplainedTarget &target, const std::string &what,
     out += "  ";
     for (size_t s = 0; s < target.sizes.size(); ++s)
       out += (s ? ", " : "") + oneLine(target.sizes[s].first) + "=" + std::to_string(p.symbols[s]);
-    out += ": " + cost::secondsText(p.seconds) + "\n";
+    out += ": " + cost::secondsText(p.seconds) +
+           (p.where.empty() ? "" : ", by the plan where " + oneLine(p.where)) + "\n";
   }
   return out;
 }

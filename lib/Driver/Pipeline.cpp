@@ -181,7 +181,7 @@ private:
     noteTunedSizes();
     FUSEC_CHECK(searchEachTarget([this](TargetState &target) {
       const ExprProgram own = state.program; // a body notes the ranges that it is asked for
-      return planTarget(own, options.plan, target);
+      return planTarget(own, state.caches, options.plan, target);
     }));
     noteCutSearches();
     return success();

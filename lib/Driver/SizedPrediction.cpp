@@ -15,8 +15,11 @@ namespace fusec {
 SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> &symbols) {
   SizedPrediction out;
   out.symbols = symbols;
-  const std::vector<int> launches = countLaunches(target.plan);
+  out.where = whereAt(target.plan, symbols);
+  const std::vector<int> launches = countLaunches(target.plan, symbols);
   for (size_t p = 0; p < launches.size(); ++p) {
+    if (launches[p] == 0)
+      continue;
     const ExprProgram pattern = tunedFor(target.plan.patterns[p].program, symbols);
     const std::vector<ScheduleVariant> &variants = target.schedules[p];
     const ScheduleVariant &chosen = variantAt(variants, symbols);

@@ -13,7 +13,8 @@ struct SizedPrediction {
     size_t variant; // of its variants the one that runs
     double seconds; // of one launch
   };
-  std::vector<Kernel> kernels; // one a pattern of the plan
+  std::vector<Kernel> kernels; // those that run
+  std::string where; // "length = 1" where a plan of its own runs; empty: that for all sizes
 };
 SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> &symbols);
 

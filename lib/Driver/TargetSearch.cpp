@@ -5,6 +5,10 @@
 #include "Driver/SizedPrediction.h"
 #include "Support/Diag.h"
 #include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
+
+#include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -27,7 +31,37 @@ Diagnostics scheduleFault(Diagnostics errors, const TargetState &target) {
   return target.schedulesWritten ? errors : ownFault(std::move(errors));
 }
 
-Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
+/// Sizes that count what a run takes in: rows that it adds to caches, or all lengths of a model without caches.
+static std::vector<SymbolId> lengthsOf(const ExprProgram &program,
+                                       const std::vector<CachePair> &caches) {
+  const auto rowsOf = [&](const std::string &name, int axis) {
+    std::vector<SymbolId> rows;
+    for (const Tensor &tensor : program.tensors)
+      if (tensor.name == name)
+        tensor.shape[static_cast<size_t>(axis)].collectSymbols(rows);
+    return rows;
+  };
+  std::set<SymbolId> added;
+  bool grows = false;
+  for (const CachePair &cache : caches) {
+    if (!cache.grows())
+      continue;
+    grows = true;
+    const std::vector<SymbolId> old = rowsOf(cache.input, cache.axis);
+    for (SymbolId s : rowsOf(cache.output, cache.axis))
+      if (!std::ranges::binary_search(old, s))
+        added.insert(s);
+  }
+  std::vector<SymbolId> lengths;
+  for (size_t s = 0; s < program.symbols.size(); ++s)
+    if (!program.symbols[s].definition && kindOf(program.symbols[s]) == SymbolKind::Length &&
+        (!grows || added.count(static_cast<SymbolId>(s)) != 0))
+      lengths.push_back(static_cast<SymbolId>(s));
+  return lengths;
+}
+
+Status planTarget(const ExprProgram &program, const std::vector<CachePair> &caches,
+                  const PlanOptions &options, TargetState &target) {
   target.oracle = std::make_shared<PatternOracle>(target.target, options);
   PatternOracle &asked = *target.oracle;
   const ScheduleOracle oracle = [&](const Pattern &pattern) { return asked.time(pattern); };
@@ -39,7 +73,15 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
   target.plan.evaluations.cursory = asked.cursoryAnswers();
   if (Status status = takeCopies(program, target.plan.copies, target); !status.ok())
     return ownFault(status.errors());
-  if (Status status = verify(target.plan, programOf(program, target)); !status.ok())
+  const ExprProgram &own = programOf(program, target);
+  PatternOracle ofOnes(target.target,
+                       options); // with a budget for the few kernels that these plans have
+  if (Status status = addWherePlans(
+          target.plan, own, lengthsOf(own, caches), target.target,
+          [&](const Pattern &pattern) { return ofOnes.time(pattern); }, options);
+      !status.ok())
+    return ownFault(status.errors());
+  if (Status status = verify(target.plan, own); !status.ok())
     return ownFault(status.errors());
   return success();
 }

@@ -10,8 +10,9 @@ namespace fusec {
 /// fit, a dump breaks a rule, the search has a bug.
 Diagnostics scheduleFault(Diagnostics errors, const TargetState &target);
 
-/// Searches for the target's kernels, with Tiling as the oracle.
-Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target);
+/// Searches for the target's kernels, with Tiling as the oracle. `caches`: of the program.
+Status planTarget(const ExprProgram &program, const std::vector<CachePair> &caches,
+                  const PlanOptions &options, TargetState &target);
 
 /// Searches for the schedules of all patterns of the target's plan.
 Status scheduleTarget(const PlanOptions &options, TargetState &target);

@@ -1,5 +1,6 @@
 #pragma once
 #include "Expr/Alternatives.h"
+#include "Support/Guard.h"
 
 namespace fusec {
 
@@ -12,12 +13,17 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t symbol);
 constexpr std::string_view kSizeMost = "size-most";
 std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most);
 
+/// The program where all of these symbols are 1; nullopt where one of them cannot be, or nothing uses it.
+std::optional<ExprProgram> withOnes(const ExprProgram &program, const std::vector<SymbolId> &ones);
+
 /// Sizes that a symbol has where an alternative is right.
 struct SizeLimit {
   SymbolId symbol;
   int64_t least, most;
   bool allows(int64_t size) const { return least <= size && size <= most; }
 };
+/// Tests that let through what a limit allows and no other size.
+std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &symbols);
 /// Collects the limits that these alternatives of the pattern set beyond its symbols' ranges; none: they are right for
 /// all sizes.
 std::vector<SizeLimit> sizeLimits(const ExprProgram &pattern, const std::vector<Rewrite> &rewrites);

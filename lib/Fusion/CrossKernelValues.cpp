@@ -32,7 +32,8 @@ private:
     for (const PlanStep &step : steps) {
       for (const std::string &name : step.equations)
         launchOf[name] = &step;
-      noteLaunches(step.thenSteps);
+      if (step.kind != PlanStep::Kind::Where) // told of the plan for all sizes
+        noteLaunches(step.thenSteps);
       noteLaunches(step.elseSteps);
     }
   }

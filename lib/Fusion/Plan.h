@@ -21,8 +21,8 @@ struct Pattern {
 };
 
 struct PlanStep {
-  enum class Kind : uint8_t { Launch, If, Loop, Size } kind = Kind::Launch;
-  std::string name;
+  enum class Kind : uint8_t { Launch, If, Loop, Size, Where } kind = Kind::Launch;
+  std::string name; // of a Where: what whereText says
   std::vector<std::string> onnxNodes;
   // Launch
   std::vector<std::string> equations; // names, in the pattern's order
@@ -31,6 +31,9 @@ struct PlanStep {
   // If, Loop, Size: the Control they come from, with its items replaced by steps
   Control control;
   std::vector<PlanStep> thenSteps, elseSteps;
+  // Where: thenSteps run the program with these symbols as 1 (withOnes), elseSteps that for all sizes. It is the only
+  // step of a plan, or of the elseSteps of another one.
+  std::vector<SymbolId> ones;
 };
 
 /// A value that one launch writes to device memory and another reads, and the reason why the two are not one kernel.
@@ -59,6 +62,13 @@ struct Plan {
   Evaluations evaluations{};
   double seconds = 0; // predicted for all launches; each launch of a branch or a loop counts once
 };
+
+/// The steps that run at these values of the symbols.
+const std::vector<PlanStep> &stepsAt(const Plan &plan, const std::vector<int64_t> &symbols);
+/// The sizes that those steps alone are for, in words; empty: they are for all sizes.
+std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols);
+/// "batch = 1, length = 1"
+std::string whereText(const std::vector<SymbolId> &ones, const std::vector<Symbol> &symbols);
 
 /// The predicted cost of a pattern as one kernel without phases.
 struct KernelTime {
@@ -134,6 +144,14 @@ struct PlanOptions {
 /// several equations would move, each by itself, are moved once where that makes the whole plan faster (Plan::copies).
 Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
                        const ScheduleOracle &oracle, const PlanOptions &options = {});
+
+/// Adds plans of their own for sizes of 1, where the plan for all sizes would be much slower than one that knows them:
+/// there most of the time goes into launches, and a block holds what else goes through memory. One where all of
+/// `lengths` are 1, as for a single token, and one for a batch of one too. None for a program with branches or
+/// loops of the host, and only in the full search.
+Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
+                     const Target &target, const ScheduleOracle &oracle,
+                     const PlanOptions &options = {});
 
 /// Every equation a kernel of its own, in program order: what a plan is compared with.
 Plan unfusedPlan(const ExprProgram &program);

@@ -1,3 +1,4 @@
+#include "Expr/SizeLimits.h"
 #include "Fusion/CutPattern.h"
 #include "Support/Diag.h"
 #include "Support/UniqueNames.h"
@@ -40,7 +41,10 @@ void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent
       out += "size " + nameToText(step.name) + "\n";
       continue;
     }
-    out += (step.kind == PlanStep::Kind::If ? "if " : "loop ") + nameToText(step.name) + " {\n";
+    out += (step.kind == PlanStep::Kind::Where ? "where " + step.name
+            : step.kind == PlanStep::Kind::If  ? "if " + nameToText(step.name)
+                                               : "loop " + nameToText(step.name)) +
+           " {\n";
     printSteps(plan, step.thenSteps, indent + 1, out);
     out.append(indent * 2, ' ');
     out += "} else {\n";
@@ -90,13 +94,8 @@ struct Index {
 
 class Parser {
 public:
-  Parser(TextReader &in, const ExprProgram &program) : in(in), program(program) {
-    index.add(program.items);
-    for (TensorId t : program.outputs)
-      ++index.uses[t];
-    for (size_t t = 0; t < program.tensors.size(); ++t)
-      index.tensors[program.tensors[t].name] = static_cast<TensorId>(t);
-  }
+  Parser(TextReader &in, const ExprProgram &program)
+      : in(in), program(&program), index(indexOf(program)) {}
 
   Result<Plan> parse() {
     FUSEC_CHECK(in.expect("plan"));
@@ -105,7 +104,7 @@ public:
     while (in.accept("apart"))
       FUSEC_CHECK(parseApart());
     plan.crossKernelValues = valuesBetween(
-        plan, program, [&](TensorId t, const Equation &producer, const Equation &consumer) {
+        plan, *program, [&](TensorId t, const Equation &producer, const Equation &consumer) {
           auto it = reasons.find({t, producer.name, consumer.name});
           return it == reasons.end() ? std::string(kNoReason) : it->second;
         });
@@ -113,6 +112,16 @@ public:
   }
 
 private:
+  static Index indexOf(const ExprProgram &program) {
+    Index index;
+    index.add(program.items);
+    for (TensorId t : program.outputs)
+      ++index.uses[t];
+    for (size_t t = 0; t < program.tensors.size(); ++t)
+      index.tensors[program.tensors[t].name] = static_cast<TensorId>(t);
+    return index;
+  }
+
   Result<std::vector<PlanStep>> parseSteps(int depth) {
     if (depth > kMaxDepth)
       return in.error("steps are nested more than " + std::to_string(kMaxDepth) + " deep");
@@ -123,10 +132,15 @@ private:
         steps.push_back(std::move(step));
         continue;
       }
+      if (in.accept("where")) {
+        FUSEC_TRY(PlanStep step, parseWhere(depth));
+        steps.push_back(std::move(step));
+        continue;
+      }
       FUSEC_TRY(std::string word, in.identifier());
       const auto kind = std::find(std::begin(kWords), std::end(kWords), word);
       if (kind == std::end(kWords))
-        return in.error("expected launch, if, loop, size or '}', not '" + word + "'");
+        return in.error("expected launch, where, if, loop, size or '}', not '" + word + "'");
       FUSEC_TRY(std::string name, in.nameText());
       auto it = index.controls.find(name);
       if (it == index.controls.end())
@@ -149,6 +163,35 @@ private:
     return steps;
   }
 
+  Result<PlanStep> parseWhere(int depth) {
+    PlanStep step;
+    step.kind = PlanStep::Kind::Where;
+    do {
+      FUSEC_TRY(const std::string name, in.nameText());
+      const auto at =
+          std::ranges::find_if(program->symbols, [&](const Symbol &s) { return s.name == name; });
+      if (at == program->symbols.end())
+        return in.error("no symbol is named '" + name + "'");
+      step.ones.push_back(static_cast<SymbolId>(at - program->symbols.begin()));
+      FUSEC_CHECK(in.expect("="));
+      FUSEC_CHECK(in.expect("1"));
+    } while (in.accept(","));
+    step.name = whereText(step.ones, program->symbols);
+    const std::optional<ExprProgram> sized = withOnes(*program, step.ones);
+    if (!sized)
+      return in.error("expected sizes of equations that may be 1, found " + step.name);
+    FUSEC_CHECK(in.expect("{"));
+    const ExprProgram *all = std::exchange(program, &*sized);
+    Index ofAll = std::exchange(index, indexOf(*sized));
+    FUSEC_TRY(step.thenSteps, parseSteps(depth + 1));
+    program = all;
+    index = std::move(ofAll);
+    FUSEC_CHECK(in.expect("else"));
+    FUSEC_CHECK(in.expect("{"));
+    FUSEC_TRY(step.elseSteps, parseSteps(depth + 1));
+    return step;
+  }
+
   Result<PlanStep> parseLaunch() {
     Group group;
     FUSEC_CHECK(in.expect("{"));
@@ -166,7 +209,7 @@ private:
     }
     if (group.equations.empty())
       return in.error("a launch has an equation");
-    return launchStep(program, group, index.uses, plan, signatures);
+    return launchStep(*program, group, index.uses, plan, signatures);
   }
 
   Status parseApart() {
@@ -189,14 +232,14 @@ private:
     if (in.accept("check")) {
       FUSEC_TRY(check, in.string());
     }
-    if (check == checkOf(apartText(value, program)))
+    if (check == checkOf(apartText(value, *program)))
       reasons[{value.tensor, value.producer, value.consumer}] = value.reason;
     return success();
   }
 
   TextReader &in;
-  const ExprProgram &program;
-  Index index;
+  const ExprProgram *program; // that the steps at hand cut
+  Index index;                // of it
   Plan plan;
   std::map<std::tuple<TensorId, std::string, std::string>, std::string>
       reasons; // of CrossKernelValue's ends
@@ -216,6 +259,8 @@ public:
   /// `where` is the list's place in words: "the plan", "the body of NAME".
   Status verify(const std::vector<PlanStep> &steps, const std::vector<Item> &items,
                 const std::string &where) {
+    if (steps.size() == 1 && steps[0].kind == PlanStep::Kind::Where && &items == &program.items)
+      return verifyWhere(steps[0], where);
     std::map<std::string, const Equation *> equations;
     std::map<std::string, const Control *> controls;
     for (const Item &item : items)
@@ -228,6 +273,8 @@ public:
         FUSEC_CHECK(verifyLaunch(step, equations, where));
         continue;
       }
+      if (step.kind == PlanStep::Kind::Where)
+        return error("where " + step.name, "it is the only step of a plan, given more");
       auto it = controls.find(step.name);
       if (it == controls.end())
         return error(step.name, "it is no control item of " + where + ", or stands there twice");
@@ -261,6 +308,19 @@ public:
   }
 
 private:
+  Status verifyWhere(const PlanStep &step, const std::string &where) {
+    const std::optional<ExprProgram> sized = withOnes(program, step.ones);
+    if (!sized || std::ranges::any_of(program.items, [](const Item &item) {
+          return std::holds_alternative<Control>(item.value);
+        }))
+      return error("where " + step.name,
+                   "it is for sizes of equations that may be 1, in a program without branches and "
+                   "loops");
+    FUSEC_CHECK(
+        StepVerifier(*sized).verify(step.thenSteps, sized->items, where + " where " + step.name));
+    return verify(step.elseSteps, program.items, where);
+  }
+
   static Diagnostic error(const std::string &who, const std::string &text) {
     return {Diag::BadIr, "plan: " + who, text};
   }
@@ -311,6 +371,37 @@ private:
 };
 
 } // namespace
+
+/// The Where whose thenSteps run at these values; null: the steps for all sizes do.
+static const PlanStep *whereOf(const std::vector<PlanStep> &steps,
+                               const std::vector<int64_t> &symbols) {
+  if (steps.size() != 1 || steps[0].kind != PlanStep::Kind::Where)
+    return nullptr;
+  const bool holds = std::ranges::all_of(
+      steps[0].ones, [&](SymbolId s) { return symbols[static_cast<size_t>(s)] == 1; });
+  return holds ? &steps[0] : whereOf(steps[0].elseSteps, symbols);
+}
+
+const std::vector<PlanStep> &stepsAt(const Plan &plan, const std::vector<int64_t> &symbols) {
+  if (const PlanStep *where = whereOf(plan.steps, symbols))
+    return where->thenSteps;
+  const std::vector<PlanStep> *steps = &plan.steps;
+  while (steps->size() == 1 && steps->front().kind == PlanStep::Kind::Where)
+    steps = &steps->front().elseSteps;
+  return *steps;
+}
+
+std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols) {
+  const PlanStep *where = whereOf(plan.steps, symbols);
+  return where ? where->name : "";
+}
+
+std::string whereText(const std::vector<SymbolId> &ones, const std::vector<Symbol> &symbols) {
+  std::string text;
+  for (SymbolId s : ones)
+    text += (text.empty() ? "" : ", ") + nameToText(symbols[static_cast<size_t>(s)].name) + " = 1";
+  return text;
+}
 
 std::vector<TensorId> controlReads(const Control &c) {
   std::vector<TensorId> reads = {c.condition, c.tripCount, c.nextCondition};

@@ -19,9 +19,10 @@ struct ExecStep;
 
 /// What the runtime walks.
 struct ExecStep {
-  enum class Kind : uint8_t { Launch, If, Loop, Size } kind = Kind::Launch;
+  enum class Kind : uint8_t { Launch, If, Loop, Size, Where } kind = Kind::Launch;
   std::string name;
   std::vector<LaunchVariant> variants; // Launch
+  std::vector<Guard> guards; // Where: of thenSteps; elseSteps where one of them does not hold
   // If, Loop and Size as in expr's Control, but results and carried values are moved by copies:
   TensorId condition = -1;
   SymbolId symbol = -1;

@@ -115,6 +115,12 @@ private:
       FUSEC_CHECK(in.expect("else"));
       FUSEC_CHECK(block(s.elseSteps, depth + 1));
       FUSEC_TRY(s.elseCopies, copies("copies"));
+    } else if (in.accept("where")) {
+      s.kind = ExecStep::Kind::Where;
+      FUSEC_TRY(s.guards, guards());
+      FUSEC_CHECK(block(s.thenSteps, depth + 1));
+      FUSEC_CHECK(in.expect("else"));
+      FUSEC_CHECK(block(s.elseSteps, depth + 1));
     } else if (in.accept("size")) {
       s.kind = ExecStep::Kind::Size;
       FUSEC_TRY(s.tripCount, ref());
@@ -147,16 +153,23 @@ private:
     return ref();
   }
 
+  /// One or more.
+  Result<std::vector<Guard>> guards() {
+    std::vector<Guard> list;
+    do {
+      FUSEC_TRY(Guard g, parseGuard(in, program.symbols));
+      list.push_back(std::move(g));
+    } while (in.peekIs("("));
+    return list;
+  }
+
   Status launch(ExecStep &s) {
     FUSEC_CHECK(in.expect("{"));
     while (!in.accept("}")) {
       LaunchVariant v;
       if (!in.accept("else")) {
         FUSEC_CHECK(in.expect("when"));
-        do {
-          FUSEC_TRY(Guard g, parseGuard(in, program.symbols));
-          v.guards.push_back(std::move(g));
-        } while (in.peekIs("("));
+        FUSEC_TRY(v.guards, guards());
       }
       FUSEC_TRY(std::string kernelName, in.nameAfter("@"));
       auto it = kernelIds.find(kernelName);

@@ -16,6 +16,7 @@
 //   }
 //   step if_1 if %c { steps } copies (%a -> %y) else { steps } copies (%b -> %y)
 //   step n size %total symbol s
+//   step "n = 1" where (1 - n >= 0) { steps } else { steps }
 //   step loop_1 loop trip %n condition %c iteration %i next %k before (%x -> %s) {
 //     steps
 //   } copies (%s2 -> %s) after (%s -> %y)
@@ -105,6 +106,14 @@ private:
       break;
     case ExecStep::Kind::Size:
       out += " size " + ref(s.tripCount) + " symbol " + nameToText(program.symbols[s.symbol].name);
+      break;
+    case ExecStep::Kind::Where:
+      out += " where";
+      for (const Guard &g : s.guards)
+        out += " " + guardText(g, program.symbols);
+      block(s.thenSteps, indent);
+      out += " else";
+      block(s.elseSteps, indent);
       break;
     case ExecStep::Kind::Loop:
       out += " loop";

@@ -62,6 +62,12 @@ private:
              "one step gives a symbol that depends on data its value", s.name);
         continue;
       }
+      if (s.kind == ExecStep::Kind::Where) {
+        need(!s.guards.empty(), "a where has a guard", s.name);
+        steps(s.thenSteps);
+        steps(s.elseSteps);
+        continue;
+      }
       bool isIf = s.kind == ExecStep::Kind::If;
       if (isIf || s.condition >= 0)
         scalar(s.condition, DType::Bool, s.name + ": a condition is bool []");

@@ -118,6 +118,9 @@ private:
         copy(holds ? s.thenCopies : s.elseCopies);
         break;
       }
+      case ExecStep::Kind::Where:
+        FUSEC_CHECK(steps(allHold(s.guards, symbols) ? s.thenSteps : s.elseSteps));
+        break;
       case ExecStep::Kind::Loop: FUSEC_CHECK(loop(s)); break;
       case ExecStep::Kind::Size: FUSEC_CHECK(size(s)); break;
       }

@@ -107,6 +107,12 @@ void ExecPlan::markUsed(const std::vector<Node> &list, std::vector<bool> &isIdle
 
 fusert_status ExecPlan::buildNodes(const std::vector<bundle::Step> &steps, std::vector<Node> &out) {
   for (const bundle::Step &s : steps) {
+    if (s.kind == bundle::StepKind::Where) {
+      const bool isThen = std::all_of(s.guards.begin(), s.guards.end(),
+                                      [&](auto &g) { return holds(g, symbolValues); });
+      FUSERT_TRY(buildNodes(isThen ? s.thenSteps : s.elseSteps, out));
+      continue;
+    }
     Node node;
     node.kind = s.kind;
     node.condition = s.condition;

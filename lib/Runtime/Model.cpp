@@ -123,7 +123,7 @@ void Model::describe() {
   side(content.inputs, inputTexts);
   side(content.outputs, outputTexts);
   for (const bundle::Program &p : content.programs)
-    describe(p.steps, variants.emplace_back());
+    describe(p.steps, {}, variants.emplace_back());
   std::vector<Symbol> names = content.symbols;
   for (const bundle::InferredDim &s : content.inferred) {
     inferredTexts.push_back(s.value.str(content.symbols));
@@ -133,12 +133,19 @@ void Model::describe() {
     ruleTexts.push_back(ruleText(r.kind, r.left.str(names), r.right.str(names)));
 }
 
-void Model::describe(const std::vector<bundle::Step> &steps, std::vector<VariantText> &out) const {
+void Model::describe(const std::vector<bundle::Step> &steps,
+                     const std::vector<bundle::Guard> &around,
+                     std::vector<VariantText> &out) const {
   for (const bundle::Step &step : steps) {
-    for (const bundle::Variant &variant : step.variants)
-      out.push_back({&step, &variant, bundle::guardWords(variant.guards, content.symbols)});
-    describe(step.thenSteps, out);
-    describe(step.elseSteps, out);
+    for (const bundle::Variant &variant : step.variants) {
+      std::vector<bundle::Guard> all = around;
+      all.insert(all.end(), variant.guards.begin(), variant.guards.end());
+      out.push_back({&step, &variant, bundle::guardWords(all, content.symbols)});
+    }
+    std::vector<bundle::Guard> inside = around;
+    inside.insert(inside.end(), step.guards.begin(), step.guards.end());
+    describe(step.thenSteps, inside, out);
+    describe(step.elseSteps, around, out);
   }
 }
 

@@ -58,7 +58,9 @@ private:
   fusert_status choose(const char *target);
   fusert_status loadBest(const DeviceKind &kind, int32_t ordinal);
   void describe();
-  void describe(const std::vector<bundle::Step> &steps, std::vector<VariantText> &out) const;
+  /// `around`: guards of the steps around these.
+  void describe(const std::vector<bundle::Step> &steps, const std::vector<bundle::Guard> &around,
+                std::vector<VariantText> &out) const;
 };
 
 } // namespace fusec::rt

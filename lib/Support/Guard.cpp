@@ -16,6 +16,13 @@ bool allHold(const std::vector<Guard> &guards, const std::vector<int64_t> &symbo
                      [&](const Guard &g) { return g.holds(symbols); });
 }
 
+bool isImplied(const Guard &wanted, const std::vector<Guard> &guards) {
+  return std::any_of(guards.begin(), guards.end(), [&](const Guard &guard) {
+    const DimExpr spare = wanted.value - guard.value;
+    return guard.modulus == 0 && spare.isConst() && spare.constValue() >= 0;
+  });
+}
+
 std::string guardText(const Guard &guard, const std::vector<Symbol> &symbols) {
   return "(" + guard.value.str(symbols) +
          (guard.modulus > 0 ? " % " + std::to_string(guard.modulus) + " == 0)" : " >= 0)");

@@ -17,6 +17,9 @@ struct Guard {
 /// True where all of them hold; none: always.
 bool allHold(const std::vector<Guard> &guards, const std::vector<int64_t> &symbols);
 
+/// One of `guards` lets no size through that `wanted`, of no modulus, does not.
+bool isImplied(const Guard &wanted, const std::vector<Guard> &guards);
+
 /// "(batch - 16 >= 0)" or "(batch % 16 == 0)"
 std::string guardText(const Guard &guard, const std::vector<Symbol> &symbols);
 Result<Guard> parseGuard(TextReader &in, const std::vector<Symbol> &symbols);

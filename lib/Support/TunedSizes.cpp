@@ -23,7 +23,7 @@ struct KindSizes {
 /// A batch is tuned for many rows too where nothing else makes rows of it.
 KindSizes sizesOf(SymbolKind kind, const std::vector<Symbol> &symbols) {
   const bool isAlone = std::all_of(symbols.begin(), symbols.end(), [](const Symbol &s) {
-    return s.definition || kindOf(s) == SymbolKind::Batch;
+    return s.definition || s.min == s.max || kindOf(s) == SymbolKind::Batch;
   });
   switch (kind) {
   case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};

@@ -68,6 +68,14 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
   return program;
 }
 
+std::optional<ExprProgram> withOnes(const ExprProgram &program, const std::vector<SymbolId> &ones) {
+  std::optional<ExprProgram> made = program;
+  for (SymbolId s : ones)
+    if (made)
+      made = sizeOne(*made, int64_t{s} + 1);
+  return made;
+}
+
 std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
   std::vector<SymbolId> used;
   for (const Item &item : pattern.items)
@@ -92,6 +100,14 @@ std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most) {
     limits = true;
   }
   return limits ? std::optional(std::move(program)) : std::nullopt;
+}
+
+std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &symbols) {
+  const DimExpr size = DimExpr::symbol(limit.symbol);
+  std::vector<Guard> guards = {{DimExpr(limit.most) - size}};
+  if (symbols[static_cast<size_t>(limit.symbol)].min < limit.least)
+    guards.push_back({size - DimExpr(limit.least)});
+  return guards;
 }
 
 std::vector<SizeLimit> sizeLimits(const ExprProgram &pattern,

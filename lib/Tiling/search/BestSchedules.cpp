@@ -1,5 +1,6 @@
 #include "Tiling/search/BestSchedules.h"
 
+#include "Expr/SizeLimits.h"
 #include "Expr/transforms/Profile.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
@@ -70,6 +71,16 @@ std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor) {
 
 std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols) {
   symbols = tunedFor(symbols, optValues(symbols));
+  for (const Rewrite &rewrite : variant.schedule.via)
+    if (rewrite.alternative == kSizeMost)
+      for (size_t s = 0; s < symbols.size(); ++s) {
+        const DimExpr most(rewrite.choice), size = DimExpr::symbol(static_cast<SymbolId>(s));
+        if (symbols[s].max > rewrite.choice && isImplied({most - size}, variant.guards)) {
+          symbols[s].max =
+              floorDiv(most, DimExpr(symbols[s].divisor)).constValue() * symbols[s].divisor;
+          symbols[s].opt = std::min(symbols[s].opt, symbols[s].max);
+        }
+      }
   for (const Guard &guard : variant.guards) {
     if (guard.modulus == 0 || guard.value.op() != DimExpr::Op::Symbol)
       continue;

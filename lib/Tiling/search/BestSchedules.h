@@ -28,7 +28,8 @@ struct ScheduleVariant {
 
 /// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.
 std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor);
-/// What is known of the symbols where the variant's guards hold: of which numbers they are multiples.
+/// What is known of the symbols where the variant's guards hold: of which numbers they are multiples, and what its
+/// schedule takes them to be at most.
 std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols);
 
 struct ScheduleSearch {

@@ -242,23 +242,6 @@ Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
   return {std::string(kSizeMost), 2 * most};
 }
 
-/// Tests that let through what a limit allows and no other size.
-std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &symbols) {
-  const DimExpr size = DimExpr::symbol(limit.symbol);
-  std::vector<Guard> guards = {{DimExpr(limit.most) - size}};
-  if (symbols[static_cast<size_t>(limit.symbol)].min < limit.least)
-    guards.push_back({size - DimExpr(limit.least)});
-  return guards;
-}
-
-/// One of `guards` lets no size through that `wanted`, which compares a symbol with a constant, does not.
-bool isImplied(const Guard &wanted, const std::vector<Guard> &guards) {
-  return std::ranges::any_of(guards, [&](const Guard &guard) {
-    const DimExpr spare = wanted.value - guard.value;
-    return guard.modulus == 0 && spare.isConst() && spare.constValue() >= 0;
-  });
-}
-
 /// The guards of a leaf, and those without which its schedule would be wrong. What a symbol of one size alone is asked
 /// for says all of it.
 std::vector<Guard> guardsOf(const ExprProgram &pattern, const Schedule &schedule,

@@ -49,6 +49,13 @@ Model richModel() {
   loop.thenSteps = {launch("again", 2, {5, 5, flag})};
   loop.after = {{u, 3}};
   p.steps.push_back(loop);
+  Step where;
+  where.kind = StepKind::Where;
+  where.name = "n = 1";
+  where.guards = {{DimCode(DimExpr(1) - DimExpr::symbol(0))}};
+  where.thenSteps = {launch("one", 0, {0, 1, u})};
+  where.elseSteps = {launch("more", 0, {0, 1, u})};
+  p.steps.push_back(where);
   p.steps[0].variants.insert(p.steps[0].variants.begin(),
                              Variant{0, {{DimCode::symbol(0), 8}}, {0, 1, 2}});
   return m;
@@ -71,11 +78,15 @@ TEST_CASE("what is written is read back") {
   CHECK(p.images[0].code == kernelImage("x86-64-v1"));
   CHECK(p.decisions == "plan {\n}\n");
   CHECK(p.checked);
-  REQUIRE(p.steps.size() == 6);
+  REQUIRE(p.steps.size() == 7);
   CHECK(p.steps[0].variants.size() == 2);
   CHECK(p.steps[0].variants[0].guards[0].modulus == 8);
   CHECK(p.steps[4].thenSteps[0].name == "then");
   CHECK(p.steps[5].after[0].to == 3);
+  CHECK(p.steps[6].kind == StepKind::Where);
+  REQUIRE(p.steps[6].guards.size() == 1);
+  CHECK(p.steps[6].guards[0].value.str(read->symbols) == "1 - n");
+  CHECK(p.steps[6].elseSteps[0].name == "more");
   CHECK(p.kernels[1].scratchBytes == 256);
   CHECK(p.kernels[1].grids[0].str(read->symbols) == "floordiv(n + 63, 64)");
   REQUIRE(read->weights.size() == 1);
@@ -91,6 +102,7 @@ TEST_CASE("rules of sizes are read back, and need a runtime that knows them") {
     return header.min_runtime;
   };
   CHECK(neededRuntime(*writeBundle(m)) == 1);
+  CHECK(neededRuntime(*writeBundle(richModel())) == 4);
   m.inferred = {{"k", DimCode(DimExpr::symbol(0) * DimExpr(2)), {{1, 0}}}};
   m.rules = {{fusec::SizeRule::Kind::Multiple, DimCode::symbol(1), DimCode(4), "half", "Split",
               "it must", true}};

@@ -20,7 +20,7 @@ double planSeconds(const std::string &target, ExprProgram program, bool otherSee
   state.target = *lookupTarget(target);
   PlanOptions options;
   options.limits.otherSeeds = otherSeeds;
-  REQUIRE(planTarget(program, options, state).ok());
+  REQUIRE(planTarget(program, {}, options, state).ok());
   return state.plan.seconds;
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("what planning found is not searched for again") {
       TargetState state;
       state.target = *lookupTarget(name);
       const PlanOptions options;
-      REQUIRE(planTarget(program, options, state).ok());
+      REQUIRE(planTarget(program, {}, options, state).ok());
       const int64_t before = state.oracle->searches();
       PatternOracle fresh(state.target, options);
       int64_t known = 0;

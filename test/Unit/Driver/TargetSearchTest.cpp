@@ -24,7 +24,7 @@ struct Searched {
     Result<Target> known = lookupTarget(name);
     REQUIRE(known.ok());
     target.target = *known;
-    REQUIRE(planTarget(program, {}, target).ok());
+    REQUIRE(planTarget(program, {}, {}, target).ok());
     REQUIRE(scheduleTarget({}, target).ok());
     REQUIRE(checkSchedules(program, target).ok());
     REQUIRE(lowerToGir(program, target).ok());

@@ -99,7 +99,7 @@ Work workFor(const std::string &text, const std::string &target) {
   for (const auto pass : {mergeConcatenations, eliminateDeadCode})
     graph = pass(std::move(*graph), {});
   const Result<ExprProgram> program = lowerProgram(*graph, true);
-  const bool done = program && planTarget(*program, {}, state).ok() &&
+  const bool done = program && planTarget(*program, {}, {}, state).ok() &&
                     scheduleTarget({}, state).ok() && lowerToGir(*program, state).ok();
   meter = nullptr;
   REQUIRE(done);

@@ -329,7 +329,8 @@ TEST_CASE("a program runs its variants, branches and loops") {
       "constant %three i64[] {3}\ntemp %t f32[n]\ntemp %u f32[n]\noutput %y f32[n]\n"
       "inputs (%x, %c)\noutputs (%y)\n" +
       kernel("double", "2.0") + kernel("half", "0.5") +
-      "step a launch { when (n - 10 >= 0) @half(%x, %t) else @double(%x, %t) }\n"
+      "step few where (3 - n >= 0) { step few launch { else @double(%x, %t) } } else {"
+      " step many launch { when (n - 10 >= 0) @half(%x, %t) else @double(%x, %t) } }\n"
       "step b if %c { step c launch { else @double(%t, %u) } } else { } copies (%t -> %u)\n"
       "step d loop trip %three before (%u -> %t) { step e launch { else @double(%t, %u) } }"
       " copies (%u -> %t) after (%t -> %y)\n";
@@ -351,5 +352,6 @@ TEST_CASE("a program runs its variants, branches and loops") {
   };
   CHECK(outputFor(3, true) == 32.0);
   CHECK(outputFor(3, false) == 16.0);
+  CHECK(outputFor(4, false) == 16.0);
   CHECK(outputFor(10, true) == 8.0);
 }

@@ -181,6 +181,12 @@ TEST_CASE("text of a program is reproduced by print") {
                      "  }\n"
                      "} else {\n"
                      "} copies (%t -> %y)\n"
+                     "step \"n = 1\" where (n*-1 + 1 >= 0) {\n"
+                     "  step one launch {\n"
+                     "    else @relu(%x, %t)\n"
+                     "  }\n"
+                     "} else {\n"
+                     "}\n"
                      "step again loop condition %c before (%x -> %t) {\n"
                      "} after (%t -> %y)\n";
   ConstantStore store;
