@@ -88,6 +88,8 @@ private:
   Val eval(NodeId id);
   Val evalUncached(const Scalar &s);
   Val evalIndexSum(const Scalar &s);
+  bool splitIndex(NodeId id, llvm::Value *&common, llvm::Value *&apart, int64_t &mostApart);
+  Val divideIndex(const Scalar &s); // IndexDivision.cpp, with the one above
   llvm::Value *linearComparison(const Scalar &s, const std::vector<Val> &args);
   llvm::Value *evalScalar(NodeId id); // asserts that it is uniform
   llvm::Value *dimValue(const DimExpr &d);

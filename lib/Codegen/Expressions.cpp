@@ -66,6 +66,8 @@ Val Emitter::evalUncached(const Scalar &s) {
   if (s.type == DType::I64) {
     if (Val v = evalIndexSum(s); v.v)
       return v;
+    if (Val v = divideIndex(s); v.v)
+      return v;
     // Vector divisions of 64-bit integers are done lane by lane; those of 32-bit ones by constants are not.
     if (args.size() == 2 && !args[0].uniform() && args[1].uniform() &&
         (s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod)) {
@@ -99,7 +101,12 @@ Val Emitter::evalUncached(const Scalar &s) {
     // Divisions of non-negative numbers need no corrections.
     if ((s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod) && s.type == DType::I64 &&
         kernel.body.rangeOf(s.args[0]).min >= 0 && kernel.body.rangeOf(s.args[1]).min > 0) {
-      result = s.op == ScalarOp::FloorDiv ? b.CreateUDiv(v[0], v[1]) : b.CreateURem(v[0], v[1]);
+      // Told to be no 0, a division may leave the loops that it does not depend on.
+      llvm::Value *by = llvm::isa<llvm::Constant>(v[1])
+                            ? v[1]
+                            : b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, v[1],
+                                                      llvm::ConstantInt::get(v[1]->getType(), 1));
+      result = s.op == ScalarOp::FloorDiv ? b.CreateUDiv(v[0], by) : b.CreateURem(v[0], by);
       break;
     }
     result = v.size() == 2 ? binary(s.op, s.type, operandType, v[0], v[1])

@@ -152,6 +152,30 @@ TEST_CASE("gathers, strides and conditional reads", "[codegen]") {
       kernel, {randomBytes(DType::F32, 40, 3), index, Bytes(64), Bytes(64), Bytes(64), Bytes(192)});
 }
 
+TEST_CASE("indices taken apart by sizes of a run", "[codegen]") {
+  const GirKernel kernel = kernelFrom(R"(kernel @apart units 1 lanes 8 {
+    symbol n = 1..9000000000000 opt 7 divisor 1
+    param out %q i64[64]
+    param out %r i64[64]
+    param out %s i64[64]
+    param out %t i64[64]
+    phase (b: 8) {
+      lane l in 8 {
+        %q[b*8 + l] = floordiv(b*1000003 + l*5, dim(n))
+        %r[b*8 + l] = floormod(b*1000003 + l*5, dim(n))
+        %s[b*8 + l] = floordiv(b*4000000000000 + floormod(l*3, 8) + l, dim(n))
+        let t1 = b*4000000000000 + floormod(l*3, 8) + l;
+        %t[b*8 + l] = floormod(t1, dim(n)) + floormod(floordiv(t1, dim(n)), dim(n))
+      }
+    }
+  })");
+  for (const int64_t n : {1LL, 2LL, 3LL, 7LL, 8LL, 35LL, 1000003LL, 4294967295LL, 4294967296LL,
+                          4294967297LL, 4000000000003LL, 9000000000000LL}) {
+    INFO(n);
+    requireSameBits(kernel, {Bytes(512), Bytes(512), Bytes(512), Bytes(512)}, {n});
+  }
+}
+
 TEST_CASE("lanes at constant distances, all of them or some, in any type", "[codegen]") {
   for (const auto &[type, name] : {std::pair{DType::F32, "f32"},
                                    {DType::F16, "f16"},
