@@ -31,7 +31,7 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
   if (symbol.min > 1 || symbol.max < 1 || symbol.divisor != 1)
     return std::nullopt;
   symbol.min = symbol.opt = symbol.max = 1;
-  bool isUsed = false;
+  bool isUsed = false, isPossible = true;
   auto fix = [&](DimExpr &size) {
     std::vector<SymbolId> used;
     size.collectSymbols(used);
@@ -40,10 +40,13 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
     isUsed = true;
     size = size.substitute(
         [&](SymbolId s) { return s == one ? std::optional(DimExpr(1)) : std::nullopt; });
+    isPossible = isPossible && size.range(program.symbols).max >= 0;
   };
   for (Tensor &tensor : program.tensors)
     for (DimExpr &size : tensor.shape)
       fix(size);
+  if (!isPossible) // the rules of sizes let no run have it: n - 5, say
+    return std::nullopt;
   forEachEquation(program.items, [&](Equation &e, const DimExpr *steps) {
     for (Axis &axis : e.axes)
       fix(axis.extent);

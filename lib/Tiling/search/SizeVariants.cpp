@@ -359,11 +359,14 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
     if (!there.ok() || there->empty())
       return there.ok() ? success() : Status(there.errors());
     const Schedule &schedule = there->back().schedule;
+    // What is long at this size may be too short for an alternative at the typical one.
+    if (!verify(schedule, pattern, target).ok())
+      return success();
     const std::string text = print(schedule, pattern);
     const bool isKnown = std::any_of(found.begin(), found.end(), [&](const auto &known) {
       return print(known.back().schedule, pattern) == text;
     });
-    if (!isKnown && verify(schedule, pattern, target).ok())
+    if (!isKnown)
       found.push_back(std::move(*there));
     return success();
   };

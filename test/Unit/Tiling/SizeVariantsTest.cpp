@@ -167,3 +167,20 @@ TEST_CASE("size variants: maps of all sizes are one kernel") {
   for (const char *name : {"x86-64-v3", "sm_80"})
     CHECK(variantsOf(pattern, targetNamed(name)).size() <= 2);
 }
+
+TEST_CASE("size variants: a schedule of parts that only the largest size is long enough for") {
+  const std::string text = ProgramText("p", kRows, "i64")
+                               .input("a", "5,n,8")
+                               .reduction("c", "i:5; j:n, k:8", "prod", "%a[i, j, k]");
+  checkVariants(text, {{1}, {3}, {37}, {128}, {512}, {700}}, 1);
+}
+
+TEST_CASE("size variants: a size of 1 that no run may have is not written in") {
+  const std::string text = ProgramText("p", kRows)
+                               .input("x", "n,8")
+                               .map("y", "i:n, j:8", "max(%x[i, j], 0)")
+                               .map("z", "i:n - 5, j:8", "add(%x[i + 5, j], %x[i, j])");
+  ExprProgram pattern = patternFrom(text);
+  CHECK(!sizeOne(pattern, 1));
+  checkVariants(text, {{6}, {16}, {37}, {128}}, 1);
+}
