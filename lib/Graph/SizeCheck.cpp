@@ -231,6 +231,13 @@ Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool to
   if ((first || second) && !mustDiffer(a, b) &&
       seenTo(SizeRule::Kind::Equal, a, b, rule + " where neither is fixed", Need::Likely))
     return a;
+  // A fixed size needs no symbol to be solved.
+  const bool isFixed = a.isConst() || b.isConst();
+  const DimExpr &fixed = a.isConst() ? a : b;
+  if (isFixed && !mustDiffer(a, b) &&
+      (seenTo(SizeRule::Kind::Equal, a, b, rule) ||
+       seenTo(SizeRule::Kind::Equal, a, b, rule, Need::Tested)))
+    return fixed;
   FUSEC_CHECK(sameDim(a, b, what));
   return a;
 }

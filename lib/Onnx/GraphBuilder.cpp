@@ -103,13 +103,15 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
   return sizes.emplace(name, solver().valueOf(id)).first->second;
 }
 
-/// Definitions over the numbers that symbols get, and numbers of their own for those that have one.
-static void renumberDefinitions(std::vector<Symbol> &symbols, const std::vector<SymbolId> &newIds) {
+/// Definitions over the numbers that symbols get, and numbers of their own for those that have one. What an earlier
+/// round has made may stand on symbols that are solved since.
+static void renumberDefinitions(std::vector<Symbol> &symbols, const std::vector<SymbolId> &newIds,
+                                const SizeSolver &solver) {
   int number = 0;
   for (Symbol &s : symbols) {
     if (!s.definition)
       continue;
-    DimProgram program = *s.definition;
+    DimProgram program = canonical(*s.definition, solver);
     for (DimProgram::Instr &i : program.code)
       if (i.op == DimProgram::Op::Symbol)
         i.value = newIds[static_cast<size_t>(i.value)];
@@ -147,7 +149,7 @@ void GraphBuilder::settleSizes() {
     keep(static_cast<size_t>(s));
   for (SymbolId s : dataSizes)
     keep(static_cast<size_t>(s));
-  renumberDefinitions(left, newIds);
+  renumberDefinitions(left, newIds, solver());
   std::set<std::string> inputs;
   for (ValueId id : graph.body.inputs)
     inputs.insert(graph.value(id).name);

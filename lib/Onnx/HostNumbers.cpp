@@ -321,6 +321,23 @@ public:
 
 } // namespace
 
+DimProgram canonical(const DimProgram &program, const SizeSolver &solver) {
+  Writer writer;
+  std::vector<int32_t> places;
+  for (Instr i : program.code) {
+    for (int32_t &a : i.args)
+      a = a < 0 ? a : places[static_cast<size_t>(a)];
+    const auto symbol = static_cast<SymbolId>(i.value);
+    const bool isGiven =
+        i.op == Op::Symbol && !solver.symbols()[static_cast<size_t>(symbol)].definition;
+    places.push_back(isGiven ? writer.expression(solver.valueOf(symbol)) : writer.put(i));
+  }
+  // The last instruction is the value.
+  writer.program.code.resize(static_cast<size_t>(places.back()) + 1);
+  writer.program.node = program.node;
+  return std::move(writer.program);
+}
+
 std::optional<DimExpr> HostNumbers::newSymbol(Id x, const std::string &node) {
   constexpr size_t kMostSymbols = 1024;
   if (madeSymbols.size() >= kMostSymbols)

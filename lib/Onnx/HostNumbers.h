@@ -7,6 +7,9 @@
 
 namespace fusec {
 
+/// The program where symbols that nothing computes are what the solver has found them to be.
+DimProgram canonical(const DimProgram &program, const SizeSolver &solver);
+
 /// The numbers that small tensors hold where these follow from shapes: integers and bools as expressions over the
 /// symbols, and what operations make of numbers where no expression says it. Equal ones have one id.
 class HostNumbers {

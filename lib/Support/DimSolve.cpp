@@ -335,6 +335,8 @@ DimEquation solveEquality(const DimExpr &left, const DimExpr &right,
   const DimExpr::Range range = difference.range(symbols);
   if (range.min > 0 || range.max < 0)
     return {Kind::Never};
+  if (range.min == 0 && range.max == 0)
+    return {Kind::Always};
   for (auto [extremum, x] : {std::pair(&left, &right), std::pair(&right, &left)})
     if (auto room = boundOf(*extremum, *x))
       return {Kind::AtLeast, -1, *room};

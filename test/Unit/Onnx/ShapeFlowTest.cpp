@@ -2,6 +2,8 @@
 // symbolic sizes.
 #include "Models.h"
 
+#include "Reference/GraphInterpreter.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 using namespace fusec;
@@ -156,6 +158,47 @@ TEST_CASE("a size beside a fixed one may be 1") {
   auto g = m.import();
   REQUIRE(outcome(g) == "f32[n,12]\n");
   CHECK(rules(*g).find("rule tested broadcast [k, 12]") == 0);
+}
+
+TEST_CASE("a size beside a fixed one that equality solves for no symbol") {
+  ModelMaker m; // x[6:2] is empty, whatever n is
+  m.input("x", {"n", 3}).input("none", {0, 3}).output("y").ints("six", {6}).ints("two", {2});
+  m.node("Slice", {"x", "six", "two"}, {"s"});
+  m.node("Add", {"s", "none"}, {"y"});
+  ImportOptions options;
+  Symbol n{"n"};
+  n.min = n.opt = 2;
+  options.dims.emplace("n", n);
+  CHECK(outcome(m.import(options)) == "f32[0,3]\n");
+}
+
+TEST_CASE("a computed size of an earlier import is made of what its symbols are since") {
+  ModelMaker m;
+  m.input("x", {1, "n"}).input("y", {"m", 4}).output("z").output("h");
+  m.ints("zero", {0}).ints("one", {1}).ints("two", {2}).ints("three", {3});
+  m.node("Shape", {"x"}, {"sx"});
+  m.node("Shape", {"y"}, {"sy"});
+  auto half = [&](const std::string &sizes, const char *place, const std::string &name) {
+    m.node("Gather", {sizes, place}, {name + "i"});
+    attribute(m.node("Cast", {name + "i"}, {name + "f"}), "to", 1);
+    attribute(m.node("Cast", {"two"}, {name + "two"}), "to", 1);
+    m.node("Div", {name + "f", name + "two"}, {name + "q"});
+    m.node("Floor", {name + "q"}, {name + "d"});
+    attribute(m.node("Cast", {name + "d"}, {name}), "to", 7);
+  };
+  half("sy", "zero", "a");
+  half("sx", "one", "b");
+  attribute(m.node("Concat", {"a", "two"}, {"as"}), "axis", 0);
+  attribute(m.node("Concat", {"b", "three"}, {"bs"}), "axis", 0);
+  m.node("ConstantOfShape", {"as"}, {"left"});
+  m.node("ConstantOfShape", {"bs"}, {"right"});
+  attribute(m.node("Concat", {"left", "right"}, {"h"}), "axis", 1);
+  m.node("MatMul", {"x", "y"}, {"z"});
+  ImportOptions options;
+  options.evaluator = referenceEvaluator();
+  auto g = m.import(options);
+  REQUIRE(outcome(g) == "f32[1,4]\nf32[computed.0,5]\n");
+  CHECK(verify(*g).ok());
 }
 
 TEST_CASE("sizes that contradict each other are an error that names the nodes") {
