@@ -24,12 +24,41 @@ static Shape masterShape(Builder &b) {
   return s;
 }
 
+/// As networks have them: images, sequences, or any; one size is open at least.
+static Shape openShape(Builder &b) {
+  auto fixed = [&] { return DimExpr(b.rng.pick(std::vector<int64_t>{1, 2, 3, 4, 5, 7, 8})); };
+  const auto symbols = static_cast<int64_t>(b.graph.symbols.size()) - (b.oneOr ? 1 : 0);
+  auto open = [&] { return DimExpr::symbol(static_cast<SymbolId>(b.rng.below(symbols))); };
+  auto any = [&](int percent) { return b.rng.chance(percent) ? open() : fixed(); };
+  Shape s;
+  switch (b.rng.below(3)) {
+  case 0: s = {any(40), fixed(), any(60), any(60)}; break;
+  case 1: s = {any(60), any(70), fixed()}; break;
+  default:
+    for (int64_t d = b.rng.between(1, 5); d > 0; --d)
+      s.push_back(any(50));
+  }
+  if (isStatic(s))
+    s[static_cast<size_t>(b.rng.below(static_cast<int64_t>(s.size())))] = open();
+  while (!b.fits(s)) {
+    // The largest goes, but for the last open one.
+    const auto isOpen = [](const DimExpr &d) { return !d.isConst(); };
+    const bool spares = std::count_if(s.begin(), s.end(), isOpen) == 1;
+    DimExpr *largest = nullptr;
+    for (DimExpr &d : s)
+      if (!(spares && isOpen(d)) && (!largest || b.most(d) > b.most(*largest)))
+        largest = &d;
+    *largest = 1;
+  }
+  return s;
+}
+
 static void addInputs(Builder &b) {
   // f32 is common; every type occurs.
   auto type = [&] {
     return b.rng.chance(40) ? DType::F32 : static_cast<DType>(b.rng.below(kNumDTypes));
   };
-  Shape master = masterShape(b);
+  Shape master = b.options.openSizes ? openShape(b) : masterShape(b);
   DType mainType = type();
   for (int64_t i = b.rng.between(1, 4); i > 0; --i) {
     Shape s(master.begin() + b.rng.between(0, static_cast<int64_t>(master.size())), master.end());
@@ -38,12 +67,15 @@ static void addInputs(Builder &b) {
     for (DimExpr &d : s)
       if (i != 1 && b.rng.chance(20))
         d = 1;
+      else if (i != 1 && b.oneOr && d == DimExpr::symbol(b.oneOr->other) && b.rng.chance(40))
+        d = DimExpr::symbol(b.oneOr->symbol);
     b.addInput(b.rng.chance(60) ? mainType : type(), s);
   }
 }
 
 /// Drops symbols that no input has: their values could not be told from the inputs' shapes.
-static void dropUnusedSymbols(Graph &graph) {
+static void dropUnusedSymbols(Builder &b) {
+  Graph &graph = b.graph;
   std::vector<SymbolId> used;
   for (ValueId id : graph.body.inputs)
     for (const DimExpr &d : graph.value(id).shape)
@@ -59,12 +91,43 @@ static void dropUnusedSymbols(Graph &graph) {
     for (DimExpr &d : graph.value(id).shape)
       d = d.substitute([&](SymbolId s) { return DimExpr::symbol(newIds[static_cast<size_t>(s)]); });
   graph.symbols = std::move(kept);
+  const auto isUsed = [&](SymbolId s) {
+    return std::find(used.begin(), used.end(), s) != used.end();
+  };
+  if (b.oneOr && isUsed(b.oneOr->symbol) && isUsed(b.oneOr->other))
+    b.oneOr = {newIds[static_cast<size_t>(b.oneOr->symbol)],
+               newIds[static_cast<size_t>(b.oneOr->other)]};
+  else
+    b.oneOr.reset();
+}
+
+/// One large one, or some smaller ones: tensors with all of them stay small.
+static void addOpenSymbols(Builder &b) {
+  const std::vector<int64_t> most =
+      b.rng.pick(std::vector<std::vector<int64_t>>{{160}, {40}, {70, 20}, {24, 40}, {12, 12, 12}});
+  for (size_t i = 0; i < most.size(); ++i) {
+    Symbol s;
+    s.name = "nmk"[i];
+    s.min = b.rng.chance(80) ? 1 : b.rng.between(2, 4);
+    s.max = most[i];
+    s.opt = s.min;
+    b.graph.symbols.push_back(s);
+  }
+  if (b.rng.chance(30)) {
+    Symbol s = b.graph.symbols[0];
+    s.name = "r";
+    s.min = s.opt = 1;
+    b.graph.symbols.push_back(s);
+    b.oneOr = {static_cast<SymbolId>(most.size()), 0};
+  }
 }
 
 RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
   Builder b(seed, options);
   b.graph.name = "random" + std::to_string(seed);
-  if (options.symbols && b.rng.chance(40))
+  if (options.openSizes)
+    addOpenSymbols(b);
+  else if (options.symbols && b.rng.chance(40))
     for (int64_t i = b.rng.between(1, 2); i > 0; --i) {
       Symbol s;
       s.name = i == 1 ? "n" : "m";
@@ -74,13 +137,14 @@ RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
       b.graph.symbols.push_back(s);
     }
   addInputs(b);
-  dropUnusedSymbols(b.graph);
+  dropUnusedSymbols(b);
   int64_t wanted = b.rng.between(options.minNodes, options.maxNodes);
   for (int attempts = 0; b.nodes < wanted && attempts < 2000; ++attempts) {
-    int64_t family = b.rng.below(10);
-    const auto &list = family < 5   ? random::mathsAttempts()
-                       : family < 7 ? random::contractionAttempts()
-                                    : random::movementAttempts();
+    int64_t family = b.rng.below(options.openSizes ? 14 : 10);
+    const auto &list = family < 5    ? random::mathsAttempts()
+                       : family < 7  ? random::contractionAttempts()
+                       : family < 10 ? random::movementAttempts()
+                                     : random::openAttempts();
     b.rng.pick(list)(b);
   }
   RandomGraph out;
@@ -92,7 +156,16 @@ RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
       }
   // Constants that a rejected attempt left behind are read by nobody; they are legal and go with dead code.
   out.graph = std::move(b.graph);
+  out.oneOr = b.oneOr;
   return out;
+}
+
+std::vector<int64_t> randomSymbolValues(const RandomGraph &random, uint64_t seed) {
+  std::vector<int64_t> values = randomSymbolValues(random.graph, seed);
+  if (random.oneOr)
+    values[static_cast<size_t>(random.oneOr->symbol)] =
+        Rng(seed).chance(50) ? 1 : values[static_cast<size_t>(random.oneOr->other)];
+  return values;
 }
 
 std::vector<int64_t> randomSymbolValues(const Graph &graph, uint64_t seed) {

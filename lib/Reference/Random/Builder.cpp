@@ -51,12 +51,25 @@ std::optional<Shape> Builder::broadcast(const Shape &a, const Shape &b) const {
   const Shape &other = a.size() >= b.size() ? b : a;
   for (size_t d = 0; d < other.size(); ++d) {
     DimExpr &o = out[out.size() - other.size() + d];
-    if (o.isConst(1))
-      o = other[d];
-    else if (!other[d].isConst(1) && other[d] != o)
+    const std::optional<DimExpr> both = broadcast(o, other[d]);
+    if (!both)
       return std::nullopt;
+    o = *both;
   }
   return out;
+}
+
+std::optional<DimExpr> Builder::broadcast(const DimExpr &a, const DimExpr &b) const {
+  if (a == b || b.isConst(1))
+    return a;
+  if (a.isConst(1))
+    return b;
+  if (!oneOr)
+    return std::nullopt;
+  const DimExpr one = DimExpr::symbol(oneOr->symbol), other = DimExpr::symbol(oneOr->other),
+                larger = max(one, other);
+  const auto isOne = [&](const DimExpr &d) { return d == one || d == other || d == larger; };
+  return isOne(a) && isOne(b) ? std::optional(larger) : std::nullopt;
 }
 
 std::optional<Facts> Builder::rounded(DType t, Facts f, double operations) const {
@@ -111,6 +124,47 @@ ValueId Builder::addScalar(DType t, double v) {
   return addValue(t, {}, {v, v, 0}, makeScalarConstant(t, v), "c");
 }
 
+std::vector<ValueId> Builder::emit(Node n, const std::vector<Facts> &outFacts,
+                                   const std::vector<Shape> &shapes) {
+  // Ranges prove less than what attempts know of their sizes.
+  auto samples = sampleSymbols(graph.symbols);
+  if (oneOr)
+    for (size_t i = 0, count = samples.size(); i < count; ++i) {
+      samples.push_back(samples[i]);
+      samples[i][static_cast<size_t>(oneOr->symbol)] = 1;
+      samples.back()[static_cast<size_t>(oneOr->symbol)] =
+          samples[i][static_cast<size_t>(oneOr->other)];
+    }
+  const SizeCheck sizes(
+      graph.symbols, SizeCheck::Equality::Sampled,
+      [](const Misfit &m) { return Diagnostic{Diag::BadIr, "", m.text}; },
+      [&](const SizeRule &rule, Need) {
+        return std::all_of(samples.begin(), samples.end(), [&](const std::vector<int64_t> &values) {
+          return holds(rule.kind, rule.left.evaluate(values), rule.right.evaluate(values));
+        });
+      });
+  auto types = inferTypes(graph, n, shapes, sizes);
+  assert(types.ok() && "operands are picked to fit");
+  types->resize(outFacts.size());
+  for (const TypedShape &t : *types)
+    if (!fits(t.shape))
+      return {};
+  n.onnxOp = std::string(info(n.op).name);
+  n.name = n.onnxOp + "_" + std::to_string(graph.body.nodes.size());
+  // A shape says nothing of the elements, which are to be compared.
+  const bool reads = n.op != OpKind::Shape && n.op != OpKind::Size;
+  for (ValueId v : n.inputs)
+    if (v != kNoValue && reads)
+      consumed[static_cast<size_t>(v)] = true;
+  for (size_t i = 0; i < outFacts.size(); ++i) {
+    TypedShape &t = (*types)[i];
+    n.outputs.push_back(addValue(t.type, std::move(t.shape), outFacts[i], nullptr, "v"));
+  }
+  std::vector<ValueId> outputs = n.outputs;
+  graph.body.nodes.push_back(std::move(n));
+  return outputs;
+}
+
 std::vector<ValueId> Builder::addNodes(OpKind op, std::vector<ValueId> inputs,
                                        std::map<std::string, Attribute> attributes,
                                        const std::vector<Facts> &outFacts,
@@ -119,27 +173,21 @@ std::vector<ValueId> Builder::addNodes(OpKind op, std::vector<ValueId> inputs,
   n.op = op;
   n.inputs = std::move(inputs);
   n.attributes = std::move(attributes);
-  const SizeCheck sizes(graph.symbols, SizeCheck::Equality::Sampled,
-                        [](const Misfit &m) { return Diagnostic{Diag::BadIr, "", m.text}; });
-  auto types = inferTypes(graph, n, shapes, sizes);
-  assert(types.ok() && "operands are picked to fit");
-  types->resize(outFacts.size());
-  for (const TypedShape &t : *types)
-    if (!fits(t.shape))
-      return {};
-  n.onnxOp = std::string(info(op).name);
-  n.name = n.onnxOp + "_" + std::to_string(nodes++);
-  for (ValueId v : n.inputs)
-    if (v != kNoValue)
-      consumed[static_cast<size_t>(v)] = true;
-  for (size_t i = 0; i < outFacts.size(); ++i) {
-    TypedShape &t = (*types)[i];
-    n.outputs.push_back(addValue(t.type, std::move(t.shape), outFacts[i], nullptr, "v"));
-    pool.push_back(n.outputs.back());
-  }
-  std::vector<ValueId> outputs = n.outputs;
-  graph.body.nodes.push_back(std::move(n));
+  std::vector<ValueId> outputs = emit(std::move(n), outFacts, shapes);
+  nodes += !outputs.empty();
+  pool.insert(pool.end(), outputs.begin(), outputs.end());
   return outputs;
+}
+
+ValueId Builder::addSizeNode(OpKind op, std::vector<ValueId> inputs,
+                             std::map<std::string, Attribute> attributes, Shape known) {
+  Node n;
+  n.op = op;
+  n.inputs = std::move(inputs);
+  n.attributes = std::move(attributes);
+  const ValueId made = emit(std::move(n), {{}}, {})[0];
+  graph.value(made).known = std::move(known);
+  return made;
 }
 
 ValueId Builder::addNode(OpKind op, std::vector<ValueId> inputs,

@@ -52,6 +52,7 @@ public:
   std::vector<Facts> facts;   // by ValueId
   std::vector<ValueId> pool;  // values that nodes may read
   std::vector<bool> consumed; // by ValueId
+  std::optional<RandomGraph::OneOr> oneOr;
   const RandomGraphOptions &options;
   int nodes = 0;
 
@@ -69,7 +70,12 @@ public:
   int64_t most(const DimExpr &d) const { return d.range(graph.symbols).max; }
   int64_t least(const DimExpr &d) const { return d.range(graph.symbols).min; }
   bool fits(const Shape &s) const { return most(numElements(s)) <= options.maxElements; }
+  /// Whether an axis of this size has an element that attributes may speak of.
+  bool isIndexable(const DimExpr &d) const {
+    return least(d) > 0 && (d.isConst() || options.openSizes);
+  }
   std::optional<Shape> broadcast(const Shape &a, const Shape &b) const;
+  std::optional<DimExpr> broadcast(const DimExpr &a, const DimExpr &b) const;
 
   /// Facts after one more rounding to `t`; nullopt where the value would grow or lose too much.
   std::optional<Facts> rounded(DType t, Facts f, double operations = 1) const;
@@ -89,8 +95,15 @@ public:
                                 const std::vector<Facts> &outFacts,
                                 const std::vector<Shape> &shapes = {});
 
+  /// A node of a computation on sizes: it is not one of those asked for, and no other node is given its result, whose
+  /// elements are `known`, or which is a float where there are none.
+  ValueId addSizeNode(OpKind op, std::vector<ValueId> inputs,
+                      std::map<std::string, Attribute> attributes, Shape known);
+
 private:
   ValueId addValue(DType t, Shape s, Facts f, ConstantRef c, const std::string &prefix);
+  std::vector<ValueId> emit(Node n, const std::vector<Facts> &outFacts,
+                            const std::vector<Shape> &shapes);
 };
 
 /// One attempt to add a node of some family; false where the pool has no fitting operands.
@@ -98,6 +111,23 @@ using Attempt = bool (*)(Builder &);
 const std::vector<Attempt> &mathsAttempts();
 const std::vector<Attempt> &contractionAttempts();
 const std::vector<Attempt> &movementAttempts();
+/// Attempts that only graphs with open sizes see.
+const std::vector<Attempt> &openAttempts();
+
+/// Adds a node that only moves elements of x, beside zeros where `withZero`.
+bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more,
+          std::map<std::string, Attribute> attributes, const std::vector<SymbolicDims> &shapes = {},
+          bool withZero = false);
+/// What a product over `depth` elements of values with these facts may be; nullopt where it grows too much.
+std::optional<Facts> product(const Builder &b, DType t, const Facts &f, const Facts &g,
+                             double depth);
+
+/// A vector of these sizes, computed from the shapes of values in one of the forms that exporters write.
+ValueId addSizes(Builder &b, const Shape &sizes);
+/// One size, i64 of rank 0.
+ValueId addSize(Builder &b, const DimExpr &size);
+/// A size of the graph or one that follows from it; at least 1.
+DimExpr randomSize(Builder &b);
 
 /// A random element of an input or constant of this type.
 double randomFloat(Rng &rng, DType t);

@@ -139,15 +139,9 @@ bool addMatMul(Builder &b) {
     return false;
   if (withItself)
     g = f;
-  Facts product{0, 0, depth * (f.largest() * g.error + g.largest() * f.error)};
-  product.high = depth * f.largest() * g.largest();
-  product.low = -product.high;
-  if (isFloat(b.type(x))) {
-    auto r = b.rounded(b.type(x), product, depth + 2);
-    if (!r)
-      return false;
-    product = *r;
-  }
+  const std::optional<Facts> made = product(b, b.type(x), f, g, depth);
+  if (!made)
+    return false;
   ValueId y;
   if (withItself) {
     std::vector<int64_t> perm;
@@ -158,17 +152,16 @@ bool addMatMul(Builder &b) {
   } else {
     y = b.addConstant(b.type(x), {s[last].constValue(), columns});
   }
-  b.addNode(MatMul, {x, y}, {}, product);
+  b.addNode(MatMul, {x, y}, {}, *made);
   return true;
 }
 
-/// Convolution or pooling of a rank-4 tensor with static channels, height and width.
+/// Convolution or pooling of a rank-4 tensor with static channels.
 bool addWindowed(Builder &b) {
   ValueId x = b.pick([&](ValueId v) {
     const SymbolicDims &s = b.shape(v);
-    return isFloat(b.type(v)) && s.size() == 4 && s[1].isConst() && s[2].isConst() &&
-           s[3].isConst() && s[1].constValue() > 0 && s[2].constValue() > 0 &&
-           s[3].constValue() > 0;
+    return isFloat(b.type(v)) && s.size() == 4 && s[1].isConst() && s[1].constValue() > 0 &&
+           b.isIndexable(s[2]) && b.isIndexable(s[3]);
   });
   if (x == kNoValue)
     return false;
@@ -178,12 +171,15 @@ bool addWindowed(Builder &b) {
   std::vector<int64_t> kernel, strides, dilations, pads(4, 0);
   SymbolicDims out = {s[0], s[1]};
   for (size_t d = 0; d < 2; ++d) {
-    kernel.push_back(b.rng.between(1, std::min<int64_t>(3, s[2 + d].constValue())));
+    const DimExpr &size = s[2 + d];
+    const bool isOpen = !size.isConst();
+    kernel.push_back(b.rng.between(1, isOpen ? 3 : std::min<int64_t>(3, b.least(size))));
     strides.push_back(b.rng.between(1, 2));
     dilations.push_back(1);
-    if (kernel[d] > 1 && b.rng.chance(50))
+    if (kernel[d] > b.least(size) || (kernel[d] > 1 && b.rng.chance(50)))
       pads[d] = pads[d + 2] = 1;
-    out.push_back((s[2 + d].constValue() + pads[d] + pads[d + 2] - kernel[d]) / strides[d] + 1);
+    out.push_back(floorDiv(size + DimExpr(pads[d] + pads[d + 2] - kernel[d]), DimExpr(strides[d])) +
+                  DimExpr(1));
   }
   auto window = static_cast<double>(kernel[0] * kernel[1]);
   Attributes attributes = {
@@ -242,6 +238,13 @@ bool addLayerNorm(Builder &b) {
 }
 
 } // namespace
+
+std::optional<Facts> product(const Builder &b, DType t, const Facts &f, const Facts &g,
+                             double depth) {
+  const double most = depth * f.largest() * g.largest();
+  const Facts made{-most, most, depth * (f.largest() * g.error + g.largest() * f.error)};
+  return isFloat(t) ? b.rounded(t, made, depth + 2) : made;
+}
 
 const std::vector<Attempt> &contractionAttempts() {
   static const std::vector<Attempt> list = {addReduction, addReduction, addArgExtreme,

@@ -11,16 +11,13 @@ ValueId pickRanked(Builder &b) {
   return b.pick([&](ValueId v) { return b.rank(v) > 0; });
 }
 
-/// A value and one of its axes with a constant positive size.
-struct StaticAxis {
+/// A value and one of its axes, which has `size` elements at least, and no more where it is not open.
+struct IndexedAxis {
   ValueId x;
   int64_t axis, size;
 };
-std::optional<StaticAxis> pickStaticAxis(Builder &b) {
-  auto usable = [&](ValueId v, int64_t d) {
-    const DimExpr &e = b.shape(v)[size_t(d)];
-    return e.isConst() && e.constValue() > 0;
-  };
+std::optional<IndexedAxis> pickAxis(Builder &b) {
+  auto usable = [&](ValueId v, int64_t d) { return b.isIndexable(b.shape(v)[size_t(d)]); };
   ValueId x = b.pick([&](ValueId v) {
     for (int64_t d = 0; d < b.rank(v); ++d)
       if (usable(v, d))
@@ -34,18 +31,7 @@ std::optional<StaticAxis> pickStaticAxis(Builder &b) {
     if (usable(x, d))
       axes.push_back(d);
   int64_t axis = b.rng.pick(axes);
-  return StaticAxis{x, axis, b.shape(x)[size_t(axis)].constValue()};
-}
-
-/// Adds a node that only moves elements of x.
-bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more,
-          std::map<std::string, Attribute> attributes, const std::vector<SymbolicDims> &shapes = {},
-          bool withZero = false) {
-  Facts f = b.facts[size_t(x)];
-  if (withZero)
-    f = {std::min(0.0, f.low), std::max(0.0, f.high), f.error};
-  more.insert(more.begin(), x);
-  return b.addNode(op, std::move(more), std::move(attributes), f, shapes) != kNoValue;
+  return IndexedAxis{x, axis, b.least(b.shape(x)[size_t(axis)])};
 }
 
 bool addTranspose(Builder &b) {
@@ -59,7 +45,7 @@ bool addTranspose(Builder &b) {
 }
 
 bool addSlice(Builder &b) {
-  auto a = pickStaticAxis(b);
+  auto a = pickAxis(b);
   if (!a)
     return false;
   int64_t start = b.rng.below(a->size), end = b.rng.between(start, a->size),
@@ -96,14 +82,14 @@ bool addConcat(Builder &b) {
 }
 
 bool addSplit(Builder &b) {
-  auto a = pickStaticAxis(b);
+  auto a = pickAxis(b);
   if (!a || a->size < 2)
     return false;
   int64_t first = b.rng.between(1, a->size - 1);
   SymbolicDims s = b.shape(a->x), t = s;
   s[size_t(a->axis)] = first;
-  t[size_t(a->axis)] = a->size - first;
-  ValueId sizes = b.addInts({2}, {first, a->size - first});
+  t[size_t(a->axis)] = t[size_t(a->axis)] - DimExpr(first);
+  ValueId sizes = addSizes(b, {s[size_t(a->axis)], t[size_t(a->axis)]});
   const Facts f = b.facts[size_t(a->x)];
   b.addNodes(Split, {a->x, sizes}, {{"axis", a->axis}}, {f, f}, {s, t});
   return true;
@@ -137,8 +123,8 @@ bool addUnsqueeze(Builder &b) {
 }
 
 bool addSqueeze(Builder &b) {
-  auto a = pickStaticAxis(b);
-  if (!a || a->size != 1)
+  auto a = pickAxis(b);
+  if (!a || !b.shape(a->x)[size_t(a->axis)].isConst(1))
     return false;
   return move(b, Squeeze, a->x, {}, {{"axes", Ints{a->axis}}});
 }
@@ -177,7 +163,7 @@ bool addTile(Builder &b) {
 }
 
 bool addPad(Builder &b) {
-  auto a = pickStaticAxis(b);
+  auto a = pickAxis(b);
   if (!a)
     return false;
   std::string mode = b.rng.pick(std::vector<std::string>{"constant", "edge", "reflect", "wrap"});
@@ -190,7 +176,7 @@ bool addPad(Builder &b) {
 }
 
 bool addGather(Builder &b) {
-  auto a = pickStaticAxis(b);
+  auto a = pickAxis(b);
   if (!a)
     return false;
   Ints indices;
@@ -198,6 +184,13 @@ bool addGather(Builder &b) {
     indices.push_back(b.rng.between(-a->size, a->size - 1));
   return move(b, Gather, a->x, {b.addInts({int64_t(indices.size())}, indices)},
               {{"axis", a->axis}});
+}
+
+/// The sizes of all other axes; nullopt where one of them is open.
+std::optional<Ints> dimsBeside(Builder &b, const IndexedAxis &a) {
+  SymbolicDims s = b.shape(a.x);
+  s[size_t(a.axis)] = 0;
+  return isStatic(s) ? std::optional(staticDims(s)) : std::nullopt;
 }
 
 /// Indices of a whole static tensor, one for each element of `dims`, into an axis of `size`.
@@ -209,36 +202,36 @@ ValueId elementIndices(Builder &b, const Ints &dims, int64_t size) {
 }
 
 bool addGatherElements(Builder &b) {
-  auto a = pickStaticAxis(b);
-  if (!a || !isStatic(b.shape(a->x)))
+  auto a = pickAxis(b);
+  std::optional<Ints> dims = a ? dimsBeside(b, *a) : std::nullopt;
+  if (!dims)
     return false;
-  Ints dims = staticDims(b.shape(a->x));
-  dims[size_t(a->axis)] = b.rng.between(1, 4);
-  ValueId indices = elementIndices(b, dims, a->size);
+  (*dims)[size_t(a->axis)] = b.rng.between(1, 4);
+  ValueId indices = elementIndices(b, *dims, a->size);
   return move(b, GatherElements, a->x, {indices}, {{"axis", a->axis}});
 }
 
 bool addScatterElements(Builder &b) {
-  auto a = pickStaticAxis(b);
-  if (!a || !isStatic(b.shape(a->x)) || b.type(a->x) == DType::Bool)
+  auto a = pickAxis(b);
+  std::optional<Ints> dims = a ? dimsBeside(b, *a) : std::nullopt;
+  if (!dims || b.type(a->x) == DType::Bool)
     return false;
-  Ints dims = staticDims(b.shape(a->x));
-  dims[size_t(a->axis)] = b.rng.between(1, 3);
-  ValueId updates = b.addConstant(b.type(a->x), dims);
+  (*dims)[size_t(a->axis)] = b.rng.between(1, 3);
+  ValueId updates = b.addConstant(b.type(a->x), *dims);
   bool integer = isInteger(b.type(a->x));
   std::string reduction =
       b.rng.pick(integer ? std::vector<std::string>{"none", "add", "mul", "max", "min"}
                          : std::vector<std::string>{"none", "max", "min"});
   const Facts &f = b.facts[size_t(a->x)];
   Facts out{std::min(f.low, -kInputRange), std::max(f.high, kInputRange), f.error};
-  ValueId indices = elementIndices(b, dims, a->size);
+  ValueId indices = elementIndices(b, *dims, a->size);
   b.addNode(ScatterElements, {a->x, indices, updates},
             {{"axis", a->axis}, {"reduction", reduction}}, out);
   return true;
 }
 
 bool addTopK(Builder &b) {
-  auto a = pickStaticAxis(b);
+  auto a = pickAxis(b);
   if (!a || b.type(a->x) == DType::Bool ||
       (isFloat(b.type(a->x)) && !b.facts[size_t(a->x)].exact()))
     return false;
@@ -282,6 +275,16 @@ bool addOneHot(Builder &b) {
 }
 
 } // namespace
+
+bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more,
+          std::map<std::string, Attribute> attributes, const std::vector<SymbolicDims> &shapes,
+          bool withZero) {
+  Facts f = b.facts[size_t(x)];
+  if (withZero)
+    f = {std::min(0.0, f.low), std::max(0.0, f.high), f.error};
+  more.insert(more.begin(), x);
+  return b.addNode(op, std::move(more), std::move(attributes), f, shapes) != kNoValue;
+}
 
 const std::vector<Attempt> &movementAttempts() {
   static const std::vector<Attempt> list = {
