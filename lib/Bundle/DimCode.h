@@ -26,9 +26,16 @@ struct DimCode {
   explicit DimCode(const DimExpr &expr);
   static DimCode symbol(SymbolId id);
 
+  bool isSymbol() const { return code.size() == 1 && code[0].op == Op::Symbol; }
   bool isConst() const { return code.size() == 1 && code[0].op == Op::Const; }
   int64_t constValue() const { return code[0].value; }
   bool operator==(const DimCode &o) const { return code == o.code; }
+  /// Calls f(SymbolId) wherever a symbol stands.
+  template <typename F> void forEachSymbol(F f) const {
+    for (const Instr &i : code)
+      if (i.op == Op::Symbol)
+        f(static_cast<SymbolId>(i.value));
+  }
 
   /// Well-formed: known operations, symbols below `numSymbols`, stack within its limit, one result.
   bool valid(size_t numSymbols) const;

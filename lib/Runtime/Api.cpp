@@ -159,8 +159,7 @@ fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shap
 fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count) {
   return withContext(context, [&](Context &c) {
     FUSERT_TRY(checkSymbolCount(*c.model, count));
-    return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count))
-                                : nullArgument("values");
+    return values || count == 0 ? c.setSymbols({values, count}) : nullArgument("values");
   });
 }
 

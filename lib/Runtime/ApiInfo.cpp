@@ -202,8 +202,9 @@ fusert_status fusert_get_memory_info(fusert_model model, size_t program, const i
     if (!admission.problem.empty())
       return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
     const bundle::Program &p = m->content.programs[program];
-    ExecPlan plan;
-    FUSERT_TRY(plan.build(*m, p, values, admission.runs));
+    const PlanOutline outline = outlineOf(m->content, p);
+    ExecPlan plan(outline);
+    FUSERT_TRY(plan.build(values, admission.runs));
     fusert_memory_info info{};
     size_t sizedBytes = 0;
     FUSERT_TRY(plan.mostSizedBytes(sizedBytes));

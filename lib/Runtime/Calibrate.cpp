@@ -119,20 +119,28 @@ void CpuCalibration::tell(const char *what, int32_t width, int64_t bytes,
   take(user, &figure);
 }
 
-/// A plan of launches of the same kernel. `blocks` of more than one meet.
-ExecPlan planOf(int launchCount, int phases, int64_t blocks, Meeting &meeting) {
-  ExecPlan plan;
+/// The nodes of so many launches.
+PlanOutline outlineOf(int launchCount) {
+  PlanOutline outline;
   for (int i = 0; i < launchCount; ++i) {
+    PlanOutline::Node node;
+    node.kind = bundle::StepKind::Launch;
+    node.launch = i;
+    outline.nodes.push_back(std::move(node));
+  }
+  return outline;
+}
+
+/// A plan of launches of the same kernel. `blocks` of more than one meet.
+ExecPlan planOf(const PlanOutline &outline, int phases, int64_t blocks, Meeting &meeting) {
+  ExecPlan plan(outline);
+  for (size_t i = 0; i < outline.nodes.size(); ++i) {
     Launch launch;
     launch.kernel = blocks > 1 ? 1 : 0;
     launch.buffers = {&meeting};
     launch.grids.assign(static_cast<size_t>(phases), blocks);
     launch.cycles.assign(static_cast<size_t>(phases), -1);
     plan.launches.push_back(std::move(launch));
-    ExecPlan::Node node;
-    node.kind = bundle::StepKind::Launch;
-    node.launch = i;
-    plan.nodes.push_back(std::move(node));
   }
   return plan;
 }
@@ -161,7 +169,8 @@ fusert_status CpuCalibration::launch(const char *what, int32_t width, int launch
   std::unique_ptr<Queue> queue;
   FUSERT_TRY(makeQueue(width, queue));
   Meeting meeting(width);
-  ExecPlan plan = planOf(launchCount, phases, width, meeting);
+  const PlanOutline outline = outlineOf(launchCount);
+  ExecPlan plan = planOf(outline, phases, width, meeting);
   std::vector<double> seconds;
   for (int r = -1; r < options.repetitions; ++r) { // one to warm up
     double spent = 0;
@@ -180,7 +189,8 @@ fusert_status CpuCalibration::single(const char *what, int32_t width,
   std::unique_ptr<Queue> queue;
   FUSERT_TRY(makeQueue(width, queue));
   Meeting meeting(width);
-  ExecPlan plan = planOf(1, 1, width, meeting);
+  const PlanOutline outline = outlineOf(1);
+  ExecPlan plan = planOf(outline, 1, width, meeting);
   std::vector<double> seconds;
   for (int r = 0; r < options.repetitions; ++r) {
     double total = 0, spent = 0;

@@ -1,6 +1,5 @@
 #include "Runtime/Context.h"
 
-#include "Runtime/DimBounds.h"
 #include "Runtime/Error.h"
 #include "Runtime/Executor.h"
 #include "Runtime/FpEnvironment.h"
@@ -58,38 +57,29 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
     return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(values.size()) +
                                              " inputs, given are " + std::to_string(count) +
                                              " shapes");
-  std::vector<const bundle::DimCode *> exprs;
-  std::vector<int64_t> dims;
-  std::vector<std::string> places;
+  dims.clear();
   for (size_t i = 0; i < count; ++i) {
     const auto rank = static_cast<int32_t>(values[i].shape.size());
     if (shapes[i].rank != rank || (rank > 0 && !shapes[i].dims))
       return fail(FUSERT_INVALID_ARGUMENT, "input '" + values[i].name + "' has rank " +
                                                std::to_string(rank) + ", given is " +
                                                std::to_string(shapes[i].rank));
-    for (int32_t d = 0; d < rank; ++d) {
-      exprs.push_back(&values[i].shape[d]);
-      dims.push_back(shapes[i].dims[d]);
-      places.push_back("dimension " + std::to_string(d) + " of input '" + values[i].name + "'");
-    }
+    dims.insert(dims.end(), shapes[i].dims, shapes[i].dims + rank);
   }
-  std::string problem;
-  std::optional<std::vector<int64_t>> solved =
-      solveSymbols(exprs, dims, places, model->content, problem);
-  if (!solved) {
+  if (const std::string problem = model->solver.solve(dims, solved); !problem.empty()) {
     // The node that needs them to fit says more than that they do not.
     const std::string rule =
         brokenRule(model->content, sizesFromDims(model->content, dims), Rules::All);
     return fail(FUSERT_INVALID_ARGUMENT, rule.empty() ? problem : rule);
   }
-  return setSymbols(std::move(*solved));
+  return setSymbols(solved);
 }
 
-fusert_status Context::setSymbols(std::vector<int64_t> values) {
+fusert_status Context::setSymbols(std::span<const int64_t> values) {
   // The computed ones behind them are the same then.
   if (plan && std::equal(values.begin(), values.end(), symbols.begin()))
     return FUSERT_OK;
-  return planFor(std::move(values), cacheRows);
+  return planFor(values, cacheRows);
 }
 
 fusert_status Context::shareCaches(int64_t rows) {
@@ -101,29 +91,29 @@ fusert_status Context::shareCaches(int64_t rows) {
                 "the model has no caches: no output begins with the rows of an input");
   if (rows == cacheRows)
     return FUSERT_OK;
-  if (plan) {
-    const auto given = static_cast<std::ptrdiff_t>(bundle::numGiven(model->content));
-    return planFor({symbols.begin(), symbols.begin() + given}, rows);
-  }
+  if (plan)
+    return planFor(std::span(symbols).first(bundle::numGiven(model->content)), rows);
   cacheRows = rows;
   return FUSERT_OK;
 }
 
-/// All that follows from values of the symbols that inputs give and from the room of shared caches; 0: they share none.
-fusert_status Context::planFor(std::vector<int64_t> values, int64_t rows) {
-  const Admission admission = admit(model->content, values);
+/// All that follows from the `given` values and from the room of shared caches; 0: they share none.
+fusert_status Context::planFor(std::span<const int64_t> given, int64_t rows) {
+  fresh.assign(given.begin(), given.end());
+  const Admission admission = admit(model->content, fresh);
   if (!admission.problem.empty())
     return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
   if (rows > 0)
-    if (const std::string problem = rt::shareCaches(model->content, rows, values); !problem.empty())
+    if (const std::string problem = rt::shareCaches(model->content, rows, fresh); !problem.empty())
       return fail(FUSERT_INVALID_ARGUMENT, problem);
-  auto fresh = std::make_unique<ExecPlan>();
-  FUSERT_TRY(fresh->build(*model, *model->program, values, admission.runs));
+  if (!spare)
+    spare = std::make_unique<ExecPlan>(model->outline);
+  FUSERT_TRY(spare->build(fresh, admission.runs));
   for (const bundle::Cache &c : model->content.caches)
-    if (rows > 0 && fresh->tensorBytes[inputs[static_cast<size_t>(c.input)].tensor] !=
-                        fresh->tensorBytes[outputs[static_cast<size_t>(c.output)].tensor])
+    if (rows > 0 && spare->tensorBytes[inputs[static_cast<size_t>(c.input)].tensor] !=
+                        spare->tensorBytes[outputs[static_cast<size_t>(c.output)].tensor])
       return fail(FUSERT_BAD_BUNDLE, "input and output of a cache differ in size");
-  plan = std::move(fresh);
+  std::swap(plan, spare);
   cacheRows = rows;
   for (const bundle::Cache &c : model->content.caches) {
     Slot &output = outputs[static_cast<size_t>(c.output)];
@@ -131,7 +121,7 @@ fusert_status Context::planFor(std::vector<int64_t> values, int64_t rows) {
     if (rows > 0)
       output.own.reset();
   }
-  symbols = std::move(values);
+  symbols = fresh;
   sizesAreKnown = false;
   callerWorkspace = nullptr;
   bound = false;

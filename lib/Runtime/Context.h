@@ -1,8 +1,10 @@
 #pragma once
 #include "Runtime/ExecPlan.h"
 #include "Runtime/Memory.h"
+#include "Runtime/Model.h"
 
 #include <atomic>
+#include <span>
 
 namespace fusec::rt {
 
@@ -15,7 +17,7 @@ public:
   fusert_status init(const fusert_context_options &options);
   fusert_status setShapes(const fusert_shape *shapes, size_t count);
   /// The values are those of the symbols that the inputs' shapes give; the others follow.
-  fusert_status setSymbols(std::vector<int64_t> values);
+  fusert_status setSymbols(std::span<const int64_t> values);
   /// 0: no longer.
   fusert_status shareCaches(int64_t rows);
   fusert_status shapeOf(const bundle::Value &value, int64_t *dims, int32_t *rank) const;
@@ -44,7 +46,7 @@ private:
   };
 
   fusert_status ready() const;
-  fusert_status planFor(std::vector<int64_t> values, int64_t rows);
+  fusert_status planFor(std::span<const int64_t> given, int64_t rows);
   void *deviceOf(const Slot &slot) const {
     return (slot.cache >= 0 ? inputs[static_cast<size_t>(slot.cache)] : slot).device.data();
   }
@@ -64,10 +66,14 @@ private:
   bool counting = false;
   bool callerStream = false;
   std::unique_ptr<Queue> queue;
-  std::vector<int64_t> symbols;   // bounds where runs compute them
-  bool sizesAreKnown = false;     // the last run has computed them
-  int64_t cacheRows = 0;          // 0: inputs and outputs share no memory
-  std::unique_ptr<ExecPlan> plan; // null: shapes are not set
+  std::vector<int64_t> dims;       // of all inputs, in setShapes()
+  std::vector<int64_t> solved;     // symbols that follow from these
+  std::vector<int64_t> fresh;      // all symbols, in planFor()
+  std::vector<int64_t> symbols;    // bounds where runs compute them
+  bool sizesAreKnown = false;      // the last run has computed them
+  int64_t cacheRows = 0;           // 0: inputs and outputs share no memory
+  std::unique_ptr<ExecPlan> plan;  // null: shapes are not set
+  std::unique_ptr<ExecPlan> spare; // built for the next shapes, which may turn out not to fit
   KernelMemory ownWorkspace;
   std::vector<KernelMemory> arenas; // one for each size that runs compute
   void *callerWorkspace = nullptr;

@@ -56,16 +56,16 @@ fusert_status Context::ensureWorkspace() {
     FUSERT_TRY(ownWorkspace.grow(*model->device, memory, plan->workspaceBytes));
     base = ownWorkspace.data();
   }
-  plan->bindWorkspace(*model, base);
+  plan->bindWorkspace(*model->device, base);
   bound = true;
   return FUSERT_OK;
 }
 
-fusert_status Context::arena(size_t size, size_t bytes, void **base) {
-  if (arenas.size() <= size)
-    arenas.resize(size + 1);
-  FUSERT_TRY(arenas[size].grow(*model->device, memory, bytes));
-  *base = arenas[size].data();
+fusert_status Context::arena(size_t segment, size_t bytes, void **base) {
+  if (arenas.size() <= segment)
+    arenas.resize(segment + 1);
+  FUSERT_TRY(arenas[segment].grow(*model->device, memory, bytes));
+  *base = arenas[segment].data();
   model->device->poison(*base, bytes);
   return FUSERT_OK;
 }

@@ -50,23 +50,27 @@ std::string sizeText(const Symbol &s, const std::vector<Symbol> &symbols) {
   return text;
 }
 
-/// Symbols of `code` that have no value yet.
-std::vector<int32_t> unknownIn(const DimCode &code, const std::vector<bool> &known) {
-  std::vector<int32_t> out;
-  for (const DimCode::Instr &i : code.code)
-    if (i.op == DimCode::Op::Symbol && !known[i.value] &&
-        std::find(out.begin(), out.end(), i.value) == out.end())
-      out.push_back(static_cast<int32_t>(i.value));
-  return out;
+/// The one symbol of `code` that has no value yet; nothing where there is none, or more than one.
+std::optional<size_t> unknownIn(const DimCode &code, const std::vector<bool> &known) {
+  std::optional<size_t> found;
+  bool more = false;
+  code.forEachSymbol([&](SymbolId id) {
+    const auto s = static_cast<size_t>(id);
+    if (known[s] || s == found)
+      return;
+    more = found.has_value();
+    found = s;
+  });
+  return more ? std::nullopt : found;
 }
 
 bool hasOneValue(const Symbol &s) {
   return s.max / s.divisor == s.min / s.divisor + (s.min % s.divisor != 0);
 }
 
-/// Smallest value of symbol `s` for which `code` reaches `target`; the largest possible when it never does.
-int64_t bisect(const DimCode &code, int32_t s, int64_t target, std::vector<int64_t> values,
-               const Symbol &symbol) {
+/// Gives symbol `s` the smallest value for which `code` reaches `target`; the largest possible when it never does.
+void bisect(const DimCode &code, size_t s, int64_t target, std::vector<int64_t> &values,
+            const Symbol &symbol) {
   int64_t low = symbol.min, high = std::min(symbol.max, int64_t{1} << 40);
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
@@ -77,73 +81,91 @@ int64_t bisect(const DimCode &code, int32_t s, int64_t target, std::vector<int64
     else
       low = middle + 1;
   }
-  return low;
+  values[s] = low;
 }
 
 } // namespace
 
-DimBounds boundsOf(const DimCode &dim, const std::vector<Symbol> &symbols) {
-  std::vector<DimBounds> stack;
+DimBounds boundsOf(const DimCode &dim, const std::vector<DimBounds> &symbols) {
+  DimBounds stack[DimCode::kMaxStack];
+  size_t depth = 0;
   for (const DimCode::Instr &i : dim.code) {
     if (i.op == DimCode::Op::Const) {
-      stack.push_back({i.value, i.value});
+      stack[depth++] = {i.value, i.value};
     } else if (i.op == DimCode::Op::Symbol) {
-      stack.push_back({symbols[i.value].min, symbols[i.value].max});
+      stack[depth++] = symbols[static_cast<size_t>(i.value)];
     } else {
-      const DimBounds b = stack.back();
-      stack.pop_back();
-      stack.back() = combine(i.op, stack.back(), b);
+      --depth;
+      stack[depth - 1] = combine(i.op, stack[depth - 1], stack[depth]);
     }
   }
-  return {std::max<int64_t>(stack.back().min, 0), std::max<int64_t>(stack.back().max, 0)};
+  return {std::max<int64_t>(stack[0].min, 0), std::max<int64_t>(stack[0].max, 0)};
 }
 
-std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode *> &exprs,
-                                                 const std::vector<int64_t> &dims,
-                                                 const std::vector<std::string> &places,
-                                                 const bundle::Model &model, std::string &problem) {
-  const std::vector<Symbol> &symbols = model.symbols;
-  const size_t given = bundle::numGiven(model);
-  std::vector<int64_t> values(given, 0);
-  std::vector<bool> known(given, false);
-  for (size_t i = 0; i < exprs.size(); ++i) // the plain ones first: they need no assumption
-    if (exprs[i]->code.size() == 1 && exprs[i]->code[0].op == DimCode::Op::Symbol) {
-      values[exprs[i]->code[0].value] = dims[i];
-      known[exprs[i]->code[0].value] = true;
-    }
-  for (size_t s = 0; s < given; ++s)
-    if (!known[s] && hasOneValue(symbols[s])) {
-      values[s] = symbols[s].max - symbols[s].max % symbols[s].divisor;
-      known[s] = true;
-    }
+std::vector<DimBounds> boundsOf(const std::vector<Symbol> &symbols) {
+  std::vector<DimBounds> out;
+  for (const Symbol &s : symbols)
+    out.push_back({s.min, s.max});
+  return out;
+}
+
+SymbolSolver::SymbolSolver(const bundle::Model &of) : model(&of) {
+  for (size_t i = 0; i < of.inputs.size(); ++i)
+    for (size_t axis = 0; axis < of.inputs[i].shape.size(); ++axis)
+      dims.push_back(
+          {&of.inputs[i].shape[axis], static_cast<int32_t>(i), static_cast<int32_t>(axis)});
+  std::vector<bool> known(bundle::numGiven(of), false);
+  auto add = [&](Step step) {
+    known[step.symbol] = true;
+    steps.push_back(step);
+  };
+  for (size_t d = 0; d < dims.size(); ++d) // the plain ones first: they need no assumption
+    if (dims[d].code->isSymbol())
+      add({static_cast<size_t>(dims[d].code->code[0].value), d, true, false});
+  for (size_t s = 0; s < known.size(); ++s)
+    if (!known[s] && hasOneValue(of.symbols[s]))
+      add({s, 0, false, true});
   for (bool progress = true; progress;) {
     progress = false;
-    for (size_t i = 0; i < exprs.size(); ++i) {
-      const std::vector<int32_t> unknown = unknownIn(*exprs[i], known);
-      if (unknown.size() != 1)
-        continue;
-      const int32_t s = unknown.front();
-      values[s] = bisect(*exprs[i], s, dims[i], values, symbols[s]);
-      known[s] = progress = true;
-    }
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (const std::optional<size_t> s = unknownIn(*dims[d].code, known)) {
+        add({*s, d, false, false});
+        progress = true;
+      }
   }
-  for (size_t s = 0; s < given; ++s)
-    if (!known[s]) {
-      problem = "size '" + symbols[s].name +
-                "' does not follow from the inputs' shapes: its value must be given by its name";
-      return std::nullopt;
-    }
-  for (size_t i = 0; i < exprs.size(); ++i) {
-    std::optional<int64_t> v = exprs[i]->evaluate(values);
-    if (!v || *v != dims[i]) {
-      const bool fixed = exprs[i]->code.size() == 1 && exprs[i]->code[0].op == DimCode::Op::Const;
-      problem = places[i] + " is " + (v ? std::to_string(*v) : "not computable") +
-                (fixed ? "" : " ('" + exprs[i]->str(symbols) + "')") + ", given is " +
-                std::to_string(dims[i]);
-      return std::nullopt;
-    }
+  for (size_t s = 0; s < known.size(); ++s)
+    if (!known[s])
+      open.push_back(s);
+}
+
+std::string SymbolSolver::solve(const std::vector<int64_t> &given,
+                                std::vector<int64_t> &values) const {
+  const std::vector<Symbol> &symbols = model->symbols;
+  values.assign(bundle::numGiven(*model), 0);
+  for (const Step &step : steps) {
+    const Symbol &symbol = symbols[step.symbol];
+    if (step.isPlain)
+      values[step.symbol] = given[step.dim];
+    else if (step.hasOneValue)
+      values[step.symbol] = symbol.max - symbol.max % symbol.divisor;
+    else
+      bisect(*dims[step.dim].code, step.symbol, given[step.dim], values, symbol);
   }
-  return values;
+  if (!open.empty())
+    return "size '" + symbols[open.front()].name +
+           "' does not follow from the inputs' shapes: its value must be given by its name";
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const DimCode &code = *dims[d].code;
+    const std::optional<int64_t> v = code.evaluate(values);
+    if (v == given[d])
+      continue;
+    const std::string &input = model->inputs[static_cast<size_t>(dims[d].input)].name;
+    return dimensionText(input, dims[d].axis) + " is " +
+           (v ? std::to_string(*v) : "not computable") +
+           (code.isConst() ? "" : " ('" + code.str(symbols) + "')") + ", given is " +
+           std::to_string(given[d]);
+  }
+  return "";
 }
 
 std::string computeSymbols(std::vector<int64_t> &values, const bundle::Model &model) {

@@ -2,7 +2,6 @@
 
 #include "Runtime/Error.h"
 #include "Runtime/Memory.h"
-#include "Runtime/MemoryPlan.h"
 
 #include <algorithm>
 
@@ -12,8 +11,6 @@ namespace {
 
 constexpr uint64_t kMostStaged = uint64_t{1} << 46;
 
-size_t aligned(size_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
-
 bool holds(const bundle::Guard &g, const std::vector<int64_t> &symbols) {
   std::optional<int64_t> v = g.value.evaluate(symbols);
   return v && (g.modulus > 0 ? *v % g.modulus == 0 : *v >= 0);
@@ -21,209 +18,211 @@ bool holds(const bundle::Guard &g, const std::vector<int64_t> &symbols) {
 
 } // namespace
 
-fusert_status ExecPlan::build(const Model &of, const bundle::Program &which,
-                              const std::vector<int64_t> &symbols, bool runs) {
-  model = &of;
-  program = &which;
+ExecPlan::ExecPlan(const PlanOutline &outline)
+    : outline(outline), launches(outline.launches.size()), chosen(outline.launches.size()),
+      segments(outline.segments.size()) {
+  for (size_t l = 0; l < launches.size(); ++l)
+    launches[l].step = &outline.launches[l].step->name;
+  typeBytes.resize(outline.types.size());
+  choices.resize(outline.choices.size());
+  if (!outline.program)
+    return;
+  kernels.resize(outline.program->kernels.size());
+  tensorBytes.resize(outline.program->tensors.size());
+}
+
+fusert_status ExecPlan::build(const std::vector<int64_t> &symbols, bool someRun) {
   symbolValues = symbols;
-  findSizes();
-  const size_t count = program->tensors.size();
-  tensorBytes.assign(count, 0);
-  for (size_t t = 0; t < count; ++t)
-    if (sizeOf[t] < 0)
-      FUSERT_TRY(evaluateBytes(static_cast<int32_t>(t)));
-  uses.assign(count, {});
-  addresses.assign(count, nullptr);
-  launches.clear();
-  nodes.clear();
-  stagingBytes = 0;
-  if (runs)
-    FUSERT_TRY(buildNodes(program->steps, nodes));
-
-  // What other variants alone than the chosen ones would use needs no memory.
-  std::vector<bool> isIdle;
-  for (const std::vector<Use> &ofTensor : uses)
-    isIdle.push_back(ofTensor.empty());
-  markUsed(nodes, isIdle);
-  packed.clear();
-  for (size_t t = 0; t < count; ++t) {
-    const bundle::Tensor &x = program->tensors[t];
-    if (x.kind == bundle::TensorKind::Temp && x.firstStep >= 0 && sizeOf[t] < 0 && !isIdle[t])
-      packed.push_back(static_cast<int32_t>(t));
+  runs = someRun;
+  for (size_t s = 1; s < segments.size(); ++s) {
+    segments[s].seen = 0;
+    for (int32_t t : outline.segments[s].tensors)
+      tensorBytes[t] = 0;
   }
-  size_t bytes = 0;
-  FUSERT_TRY(pack(packed, offsets, bytes));
-  workspaceBytes = stagingBytes + bytes;
+  if (segments.size() > 1)
+    setBounds();
+  isUsed = outline.isNeeded;
+  takeSides();
+  addresses.assign(tensorBytes.size(), nullptr);
+  FUSERT_TRY(workOut(0));
+  FUSERT_TRY(planCopies());
+  workspaceBytes = stagingBytes + segments[0].memory.totalBytes;
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::evaluateBytes(int32_t tensor) {
-  const bundle::Tensor &t = program->tensors[tensor];
-  const std::optional<int64_t> n = bundle::evaluateElements(t.type, t.shape, symbolValues);
-  if (!n)
-    return fail(FUSERT_INVALID_ARGUMENT, "under these shapes tensor '" + t.name +
-                                             "' has a negative dimension or too many elements");
-  tensorBytes[tensor] = static_cast<size_t>(*n * sizeInBytes(t.type));
+void ExecPlan::takeSides() {
+  isTaken.assign(1, true);
+  for (const PlanOutline::Where &where : outline.wheres) {
+    const std::vector<bundle::Guard> &guards = where.step->guards;
+    const bool isThen = std::all_of(guards.begin(), guards.end(), [&](const bundle::Guard &g) {
+      return holds(g, symbolValues);
+    });
+    const bool isReached = isTaken[where.side];
+    isTaken.push_back(isReached && isThen);
+    isTaken.push_back(isReached && !isThen);
+  }
+}
+
+fusert_status ExecPlan::workOut(size_t number) {
+  const PlanOutline::Segment &segment = outline.segments[number];
+  const bundle::Program &program = *outline.program;
+  for (int32_t type : segment.types) {
+    const bundle::Tensor &t = program.tensors[outline.types[type]];
+    typeBytes[type] = bundle::evaluateElements(t.type, t.shape, symbolValues).value_or(-1);
+    if (typeBytes[type] > 0)
+      typeBytes[type] *= sizeInBytes(t.type);
+  }
+  FUSERT_TRY(evaluateBytes(segment.tensors));
+  for (int32_t t : segment.temps)
+    isUsed[t] = runs && outline.isNeeded[t];
+  if (runs) {
+    for (int32_t k : segment.kernels)
+      evaluate(program.kernels[k], kernels[k]);
+    for (int32_t c : segment.choices)
+      choices[c] = choose(*outline.choices[c]);
+    for (int32_t l : segment.launches)
+      if (isTaken[outline.launches[l].side])
+        FUSERT_TRY(resolve(l));
+      else
+        launches[l].buffers.clear();
+  }
+  return pack(number);
+}
+
+fusert_status ExecPlan::evaluateBytes(const std::vector<int32_t> &tensors) {
+  for (int32_t t : tensors) {
+    const int64_t bytes = typeBytes[outline.typeOf[t]];
+    if (bytes < 0)
+      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes tensor '" +
+                                               outline.program->tensors[t].name +
+                                               "' has a negative dimension or too many elements");
+    tensorBytes[t] = static_cast<size_t>(bytes);
+  }
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::pack(const std::vector<int32_t> &tensors, std::vector<uint64_t> &at,
-                             size_t &bytes) const {
-  std::vector<MemoryRequest> requests;
-  for (int32_t t : tensors)
-    requests.push_back(
-        {tensorBytes[t], program->tensors[t].firstStep, program->tensors[t].lastStep});
-  std::optional<MemoryPlan> plan = planMemory(requests);
-  if (!plan)
-    return fail(FUSERT_NO_MEMORY, "the intermediates need more than 64 TiB");
-  at = std::move(plan->offsets);
-  bytes = plan->totalBytes;
-  return FUSERT_OK;
+void ExecPlan::evaluate(const bundle::Kernel &kernel, KernelSizes &sizes) const {
+  sizes.dims.clear();
+  for (SymbolId d : kernel.dims)
+    sizes.dims.push_back(symbolValues[d]);
+  sizes.grids.clear();
+  for (const bundle::DimCode &g : kernel.grids)
+    sizes.grids.push_back(g.evaluate(symbolValues).value_or(-1));
+  if (kernel.hasRounds()) {
+    sizes.rounds = kernel.rounds.evaluate(symbolValues).value_or(-1);
+    sizes.dims.push_back(0);
+  }
 }
 
-void ExecPlan::markUsed(const std::vector<Node> &list, std::vector<bool> &isIdle) const {
-  auto use = [&](int32_t tensor) {
-    if (tensor >= 0)
-      isIdle[static_cast<size_t>(tensor)] = false;
+/// The first variant whose guards hold; the last one has none.
+size_t ExecPlan::choose(const bundle::Step &step) const {
+  const std::vector<bundle::Variant> &variants = step.variants;
+  const auto fits = [&](const bundle::Variant &v) {
+    return std::all_of(v.guards.begin(), v.guards.end(),
+                       [&](const bundle::Guard &g) { return holds(g, symbolValues); });
   };
-  for (const Node &node : list) {
-    for (int32_t tensor : {node.condition, node.tripCount, node.iteration, node.nextCondition})
-      use(tensor);
-    for (const auto *copies : {&node.before, &node.thenCopies, &node.elseCopies, &node.after})
-      for (const Copy &copy : *copies) {
-        use(copy.from);
-        use(copy.to);
-      }
-    markUsed(node.thenNodes, isIdle);
-    markUsed(node.elseNodes, isIdle);
-  }
-  // Any variant of a launch that waits for a size may run.
-  for (const Size &size : sizes)
-    for (const Size::Launched &launched : size.launches)
-      for (const bundle::Variant &variant : launched.step->variants)
-        for (int32_t tensor : variant.arguments)
-          use(tensor);
+  return static_cast<size_t>(std::find_if(variants.begin(), variants.end() - 1, fits) -
+                             variants.begin());
 }
 
-fusert_status ExecPlan::buildNodes(const std::vector<bundle::Step> &steps, std::vector<Node> &out) {
-  for (const bundle::Step &s : steps) {
-    if (s.kind == bundle::StepKind::Where) {
-      const bool isThen = std::all_of(s.guards.begin(), s.guards.end(),
-                                      [&](auto &g) { return holds(g, symbolValues); });
-      FUSERT_TRY(buildNodes(isThen ? s.thenSteps : s.elseSteps, out));
-      continue;
-    }
-    Node node;
-    node.kind = s.kind;
-    node.condition = s.condition;
-    node.tripCount = s.tripCount;
-    node.iteration = s.iteration;
-    node.nextCondition = s.nextCondition;
-    if (s.kind == bundle::StepKind::Size)
-      node.size = sizeNumber[static_cast<size_t>(s.symbol)];
-    if (s.kind == bundle::StepKind::Launch)
-      FUSERT_TRY(buildLaunch(s, node));
-    FUSERT_TRY(buildNodes(s.thenSteps, node.thenNodes));
-    FUSERT_TRY(buildNodes(s.elseSteps, node.elseNodes));
-    FUSERT_TRY(buildCopies(s.before, node.before));
-    FUSERT_TRY(buildCopies(s.thenCopies, node.thenCopies));
-    FUSERT_TRY(buildCopies(s.elseCopies, node.elseCopies));
-    FUSERT_TRY(buildCopies(s.after, node.after));
-    out.push_back(std::move(node));
-  }
-  return FUSERT_OK;
-}
-
-fusert_status ExecPlan::buildLaunch(const bundle::Step &step, Node &node) {
-  node.launch = static_cast<int32_t>(launches.size());
-  Launch &launch = launches.emplace_back();
-  launch.step = &step.name;
-  if (const int32_t size = lastSize(step); size >= 0) {
-    sizes[static_cast<size_t>(size)].launches.push_back({node.launch, &step});
-    return FUSERT_OK;
-  }
-  const bundle::Variant &chosen = variantOf(step);
-  for (size_t i = 0; i < chosen.arguments.size(); ++i)
-    uses[chosen.arguments[i]].push_back({node.launch, static_cast<int32_t>(i)});
-  return resolve(chosen, launch);
-}
-
-const bundle::Variant &ExecPlan::variantOf(const bundle::Step &step) const {
-  for (const bundle::Variant &v : step.variants)
-    if (std::all_of(v.guards.begin(), v.guards.end(),
-                    [&](auto &g) { return holds(g, symbolValues); }))
-      return v;
-  return step.variants.back();
-}
-
-fusert_status ExecPlan::resolve(const bundle::Variant &variant, Launch &launch) const {
-  const bundle::Kernel &kernel = program->kernels[variant.kernel];
+/// All but the buffers' addresses.
+fusert_status ExecPlan::resolve(int32_t number) {
+  const PlanOutline::Launched &launched = outline.launches[number];
+  const bundle::Variant &variant = launched.step->variants[choices[launched.choice]];
+  const bundle::Kernel &kernel = outline.program->kernels[variant.kernel];
+  const KernelSizes &sizes = kernels[variant.kernel];
+  const auto missing = [](int64_t n) { return n < 0; };
+  if (std::any_of(sizes.grids.begin(), sizes.grids.end(), missing))
+    return fail(FUSERT_INVALID_ARGUMENT,
+                "under these shapes kernel '" + kernel.symbol + "' has no grid");
+  if (missing(sizes.rounds))
+    return fail(FUSERT_INVALID_ARGUMENT,
+                "under these shapes kernel '" + kernel.symbol + "' has no number of rounds");
+  chosen[number] = &variant;
+  Launch &launch = launches[number];
   launch.kernel = variant.kernel;
   launch.buffers.assign(variant.arguments.size(), nullptr);
   launch.bufferBytes.clear();
-  for (int32_t t : variant.arguments)
+  for (int32_t t : variant.arguments) {
     launch.bufferBytes.push_back(static_cast<int64_t>(tensorBytes[t]));
-  launch.dims.clear();
-  for (SymbolId d : kernel.dims)
-    launch.dims.push_back(symbolValues[d]);
-  launch.grids.clear();
-  for (const bundle::DimCode &g : kernel.grids) {
-    std::optional<int64_t> blocks = g.evaluate(symbolValues);
-    if (!blocks || *blocks < 0)
-      return fail(FUSERT_INVALID_ARGUMENT,
-                  "under these shapes kernel '" + kernel.symbol + "' has no grid");
-    launch.grids.push_back(*blocks);
+    isUsed[t] = true;
   }
-  launch.rounds = 1;
-  launch.roundsFirst = launch.roundsLast = 0;
-  if (kernel.hasRounds()) {
-    std::optional<int64_t> rounds = kernel.rounds.evaluate(symbolValues);
-    if (!rounds || *rounds < 0)
-      return fail(FUSERT_INVALID_ARGUMENT,
-                  "under these shapes kernel '" + kernel.symbol + "' has no number of rounds");
-    launch.rounds = *rounds;
-    launch.roundsFirst = kernel.roundsFirst;
-    launch.roundsLast = kernel.roundsLast;
-    launch.dims.push_back(0);
-  }
+  launch.dims = sizes.dims;
+  launch.grids = sizes.grids;
+  launch.rounds = sizes.rounds;
+  launch.roundsFirst = kernel.roundsFirst;
+  launch.roundsLast = kernel.roundsLast;
   launch.cycles.assign(launch.grids.size(), -1);
-  launch.trials.assign(launch.grids.size(), ParallelTrial());
+  launch.trials.assign(kernel.hasRounds() ? launch.grids.size() : 0, ParallelTrial());
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::buildCopies(const std::vector<bundle::Copy> &list, std::vector<Copy> &out) {
-  size_t staged = 0;
-  std::vector<bool> overwritten(list.empty() ? 0 : program->tensors.size(), false);
-  for (const bundle::Copy &c : list) {
+/// What other variants alone than the chosen ones would use needs no memory.
+fusert_status ExecPlan::pack(size_t number) {
+  const PlanOutline::Segment &of = outline.segments[number];
+  Segment &segment = segments[number];
+  segment.bytes.clear();
+  for (int32_t t : of.temps)
+    segment.bytes.push_back(isUsed[t] ? tensorBytes[t] : 0);
+  if (!segment.memory.pack(of.lifetimes, segment.bytes))
+    return fail(FUSERT_NO_MEMORY, "the intermediates need more than 64 TiB");
+  return FUSERT_OK;
+}
+
+fusert_status ExecPlan::planCopies() {
+  stagingBytes = 0;
+  if (!runs)
+    return FUSERT_OK;
+  const std::vector<bundle::Tensor> &tensors = outline.program->tensors;
+  for (const bundle::Copy &c : outline.copies)
     if (tensorBytes[c.from] != tensorBytes[c.to])
-      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes '" + program->tensors[c.from].name +
-                                               "' and '" + program->tensors[c.to].name +
+      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes '" + tensors[c.from].name +
+                                               "' and '" + tensors[c.to].name +
                                                "' differ in size, but must not");
-    Copy copy{c.from, c.to, -1};
-    if (overwritten[c.from]) {
-      const auto bytes =
-          isSized(c.from) ? static_cast<uint64_t>(mostBytes(c.from)) : tensorBytes[c.from];
-      if (bytes > kMostStaged)
-        return fail(FUSERT_NO_MEMORY, "under these shapes '" + program->tensors[c.from].name +
-                                          "' may need more than 64 TiB");
-      copy.staging = static_cast<int64_t>(staged);
-      staged += aligned(bytes);
+  for (const std::vector<int32_t> &list : outline.staged) {
+    size_t bytes = 0;
+    for (int32_t t : list) {
+      const auto most = isSized(t) ? static_cast<uint64_t>(mostBytes(t)) : tensorBytes[t];
+      if (most > kMostStaged)
+        return fail(FUSERT_NO_MEMORY,
+                    "under these shapes '" + tensors[t].name + "' may need more than 64 TiB");
+      bytes += aligned(most);
     }
-    overwritten[c.to] = true;
-    if (c.from != c.to)
-      out.push_back(copy);
+    stagingBytes = std::max(stagingBytes, bytes);
   }
-  stagingBytes = std::max(stagingBytes, staged);
   return FUSERT_OK;
 }
 
-void ExecPlan::bindWorkspace(const Model &of, void *base) {
+void ExecPlan::bindWorkspace(const Device &device, void *base) {
   workspace = base;
-  for (size_t t = 0; t < program->tensors.size(); ++t)
-    if (const bundle::Tensor &x = program->tensors[t]; x.kind == bundle::TensorKind::Constant)
-      setAddress(static_cast<int32_t>(t), of.device->weight(x.weight));
-  for (size_t i = 0; i < packed.size(); ++i)
-    setAddress(packed[i], base ? static_cast<char *>(base) + stagingBytes + offsets[i] : nullptr);
+  for (int32_t t : outline.constants)
+    addresses[t] = device.weight(outline.program->tensors[t].weight);
+  const std::vector<int32_t> &temps = outline.segments[0].temps;
+  for (size_t i = 0; i < temps.size(); ++i)
+    addresses[temps[i]] = base && isUsed[temps[i]] ? static_cast<char *>(base) + stagingBytes +
+                                                         segments[0].memory.offsets[i]
+                                                   : nullptr;
+  bindLaunches(0);
+}
+
+void ExecPlan::bindLaunches(size_t segment) {
+  if (!runs)
+    return;
+  for (int32_t l : outline.segments[segment].launches)
+    for (size_t i = 0; i < launches[l].buffers.size(); ++i)
+      launches[l].buffers[i] = addresses[chosen[l]->arguments[i]];
+}
+
+void ExecPlan::setAddress(int32_t tensor, void *p) {
+  if (addresses[tensor] == p)
+    return;
+  addresses[tensor] = p;
+  if (!runs)
+    return;
+  for (int32_t l : outline.takers[tensor])
+    for (size_t i = 0; i < launches[l].buffers.size(); ++i)
+      if (chosen[l]->arguments[i] == tensor)
+        launches[l].buffers[i] = p;
 }
 
 } // namespace fusec::rt

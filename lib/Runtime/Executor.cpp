@@ -1,6 +1,7 @@
 #include "Runtime/Executor.h"
 
 #include "Runtime/Error.h"
+#include "Runtime/Memory.h"
 
 #include <cstring>
 
@@ -22,24 +23,31 @@ fusert_status Executor::readBool(int32_t tensor, bool &value) {
   return FUSERT_OK;
 }
 
-fusert_status Executor::copies(const std::vector<ExecPlan::Copy> &list) {
-  char *base = static_cast<char *>(plan.workspace);
-  for (const ExecPlan::Copy &c : list) {
+fusert_status Executor::copies(const std::vector<PlanOutline::Copy> &list) {
+  char *place = static_cast<char *>(plan.workspace);
+  for (const PlanOutline::Copy &c : list) {
     const size_t bytes = plan.tensorBytes[c.from];
     if (bytes != plan.tensorBytes[c.to])
       return fail(FUSERT_INTERNAL, "a copy is between tensors of different sizes");
-    if (c.staging >= 0 && bytes > 0)
-      FUSERT_TRY(queue.copy(base + c.staging, plan.addresses[c.from], bytes, Direction::OnDevice));
+    if (!c.staged || bytes == 0)
+      continue;
+    FUSERT_TRY(queue.copy(place, plan.addresses[c.from], bytes, Direction::OnDevice));
+    place += aligned(bytes);
   }
-  for (const ExecPlan::Copy &c : list)
-    if (const size_t bytes = plan.tensorBytes[c.from]; bytes > 0)
-      FUSERT_TRY(queue.copy(plan.addresses[c.to],
-                            c.staging >= 0 ? base + c.staging : plan.addresses[c.from], bytes,
-                            Direction::OnDevice));
+  place = static_cast<char *>(plan.workspace);
+  for (const PlanOutline::Copy &c : list) {
+    const size_t bytes = plan.tensorBytes[c.from];
+    if (bytes == 0)
+      continue;
+    FUSERT_TRY(queue.copy(plan.addresses[c.to], c.staged ? place : plan.addresses[c.from], bytes,
+                          Direction::OnDevice));
+    if (c.staged)
+      place += aligned(bytes);
+  }
   return FUSERT_OK;
 }
 
-fusert_status Executor::runLoop(ExecPlan::Node &node) {
+fusert_status Executor::runLoop(const PlanOutline::Node &node) {
   FUSERT_TRY(copies(node.before));
   int64_t trips = INT64_MAX;
   bool go = true;
@@ -64,8 +72,8 @@ fusert_status Executor::runLoop(ExecPlan::Node &node) {
   return copies(node.after);
 }
 
-fusert_status Executor::run(std::vector<ExecPlan::Node> &nodes) {
-  for (ExecPlan::Node &n : nodes) {
+fusert_status Executor::run(const std::vector<PlanOutline::Node> &nodes) {
+  for (const PlanOutline::Node &n : nodes) {
     if (n.kind == bundle::StepKind::Launch) {
       FUSERT_TRY(queue.launch(plan.launches[n.launch]));
     } else if (n.kind == bundle::StepKind::Loop) {
@@ -73,7 +81,9 @@ fusert_status Executor::run(std::vector<ExecPlan::Node> &nodes) {
     } else if (n.kind == bundle::StepKind::Size) {
       int64_t value = 0;
       FUSERT_TRY(read(n.tripCount, value));
-      FUSERT_TRY(plan.setSize(static_cast<size_t>(n.size), value, *sized));
+      FUSERT_TRY(plan.setSize(static_cast<size_t>(n.segment), value, *sized));
+    } else if (n.kind == bundle::StepKind::Where) {
+      FUSERT_TRY(run(plan.isThen(n.where) ? n.thenNodes : n.elseNodes));
     } else {
       bool taken = false;
       FUSERT_TRY(readBool(n.condition, taken));

@@ -3,7 +3,6 @@
 #include "Runtime/Error.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
 

@@ -2,11 +2,13 @@
 #include "fusec/runtime.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace fusec::rt {
 
 constexpr size_t kAlign = 256; // of every block that the runtime hands to kernels
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 /// malloc and free as an allocator whose blocks begin with pages, large ones with huge pages: no output begins a few
 /// lines behind an input in their pages, where loads would wait for stores.

@@ -10,63 +10,77 @@ namespace fusec::rt {
 namespace {
 
 constexpr uint64_t kMaxTotal = uint64_t{1} << 46;
-// Packing takes quadratic time; more temporaries than this are laid out one behind the other.
-constexpr size_t kMaxPacked = 16384;
-
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+// Packing takes the time of looking at each pair, and 8 bytes of memory for it.
+constexpr size_t kMaxPairs = size_t{1} << 22;
 
 } // namespace
 
-std::optional<MemoryPlan> planMemory(const std::vector<MemoryRequest> &requests) {
-  MemoryPlan plan;
-  plan.offsets.assign(requests.size(), 0);
-  for (const MemoryRequest &r : requests)
-    if (r.bytes > kMaxTotal)
-      return std::nullopt;
-
-  std::vector<size_t> order(requests.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+Lifetimes::Lifetimes(const std::vector<Lifetime> &lives) : meeting(lives.size()) {
+  std::vector<int32_t> order(lives.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto lifeOf = [&](int32_t i) { return lives[static_cast<size_t>(i)]; };
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return requests[a].bytes > requests[b].bytes; });
-  const bool pack = requests.size() <= kMaxPacked;
-  std::vector<size_t> placed; // by offset
-  for (size_t i : order) {
-    const MemoryRequest &r = requests[i];
-    if (r.bytes == 0)
-      continue;
-    const uint64_t need = aligned(r.bytes);
-    uint64_t best = 0, bestGap = UINT64_MAX,
-             end = 0; // `end`: behind all that live at the same time
-    bool found = false;
-    if (pack) {
-      for (size_t j : placed) {
-        const MemoryRequest &other = requests[j];
-        if (other.last < r.first || r.last < other.first)
-          continue;
-        if (plan.offsets[j] > end) {
-          const uint64_t gap = plan.offsets[j] - end;
-          if (gap >= need && gap < bestGap) {
-            best = end;
-            bestGap = gap;
-            found = true;
-          }
-        }
-        end = std::max(end, plan.offsets[j] + aligned(other.bytes));
-      }
-    } else {
-      end = plan.totalBytes;
+                   [&](int32_t a, int32_t b) { return lifeOf(a).first < lifeOf(b).first; });
+  std::vector<int32_t> alive;
+  size_t pairs = 0;
+  for (int32_t i : order) {
+    std::erase_if(alive, [&](int32_t j) { return lifeOf(j).last < lifeOf(i).first; });
+    pairs += alive.size();
+    if (pairs > kMaxPairs) {
+      meeting.assign(lives.size(), {});
+      known = false;
+      return;
     }
-    plan.offsets[i] = found ? best : end;
-    plan.totalBytes = std::max(plan.totalBytes, plan.offsets[i] + need);
-    if (plan.totalBytes > kMaxTotal)
-      return std::nullopt;
-    if (pack)
-      placed.insert(
-          std::upper_bound(placed.begin(), placed.end(), i,
-                           [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
-          i);
+    for (int32_t j : alive) {
+      meeting[static_cast<size_t>(i)].push_back(j);
+      meeting[static_cast<size_t>(j)].push_back(i);
+    }
+    alive.push_back(i);
   }
-  return plan;
+}
+
+uint64_t MemoryPlan::gapFor(const std::vector<int32_t> &met, uint64_t bytes) {
+  taken.clear();
+  for (int32_t j : met)
+    if (const uint64_t end = ends[static_cast<size_t>(j)]; end > 0)
+      taken.emplace_back(offsets[static_cast<size_t>(j)], end);
+  std::sort(taken.begin(), taken.end());
+  uint64_t best = 0, bestGap = UINT64_MAX, behind = 0;
+  for (const auto &[begin, end] : taken) {
+    if (begin > behind && begin - behind >= bytes && begin - behind < bestGap) {
+      best = behind;
+      bestGap = begin - behind;
+    }
+    behind = std::max(behind, end);
+  }
+  return bestGap == UINT64_MAX ? behind : best;
+}
+
+bool MemoryPlan::pack(const Lifetimes &lifetimes, const std::vector<uint64_t> &bytes) {
+  totalBytes = 0;
+  offsets.assign(bytes.size(), 0);
+  ends.assign(bytes.size(), 0);
+  order.clear();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] > kMaxTotal)
+      return false;
+    if (bytes[i] > 0)
+      order.push_back(static_cast<int32_t>(i));
+  }
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const uint64_t x = bytes[static_cast<size_t>(a)], y = bytes[static_cast<size_t>(b)];
+    return x != y ? x > y : a < b;
+  });
+  for (int32_t number : order) {
+    const auto i = static_cast<size_t>(number);
+    const uint64_t need = aligned(bytes[i]);
+    offsets[i] = lifetimes.areKnown() ? gapFor(lifetimes.metBy(i), need) : totalBytes;
+    ends[i] = offsets[i] + need;
+    totalBytes = std::max(totalBytes, ends[i]);
+    if (totalBytes > kMaxTotal)
+      return false;
+  }
+  return true;
 }
 
 } // namespace fusec::rt

@@ -2,7 +2,6 @@
 
 #include "Bundle/Reader.h"
 #include "Runtime/CpuFeatures.h"
-#include "Runtime/DimBounds.h"
 #include "Runtime/Error.h"
 #include "Support/DimProgram.h"
 
@@ -27,6 +26,13 @@ fusert_status Model::load(const fusert_load_options &options, const std::string 
   describe();
   if (options.info_only)
     return options.target ? choose(options.target) : FUSERT_OK;
+  FUSERT_TRY(loadProgram(options, where));
+  outline = outlineOf(content, *program);
+  solver = SymbolSolver(content);
+  return FUSERT_OK;
+}
+
+fusert_status Model::loadProgram(const fusert_load_options &options, const std::string &where) {
   if (const DeviceKind *any = findDeviceKindByWord(options.target ? options.target : ""))
     return loadBest(*any, options.device);
   FUSERT_TRY(choose(options.target));
@@ -104,6 +110,7 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
 }
 
 void Model::describe() {
+  const std::vector<DimBounds> ranges = boundsOf(content.symbols);
   for (const Symbol &s : content.symbols)
     definitionTexts.push_back(s.definition ? s.definition->str(content.symbols) : "");
   auto side = [&](const std::vector<bundle::Value> &values, std::vector<ValueText> &out) {
@@ -112,7 +119,7 @@ void Model::describe() {
       for (const bundle::DimCode &d : values[i].shape)
         out[i].texts.push_back(d.str(content.symbols));
       for (size_t d = 0; d < values[i].shape.size(); ++d) {
-        const DimBounds b = boundsOf(values[i].shape[d], content.symbols);
+        const DimBounds b = boundsOf(values[i].shape[d], ranges);
         out[i].dims.push_back({b.min, b.max, out[i].texts[d].c_str()});
       }
     }

@@ -1,6 +1,8 @@
 #pragma once
 #include "Bundle/Model.h"
 #include "Runtime/Device.h"
+#include "Runtime/DimBounds.h"
+#include "Runtime/PlanOutline.h"
 #include "fusec/runtime.h"
 
 #include <memory>
@@ -37,6 +39,8 @@ public:
   bundle::Model content;
   const bundle::Program *program = nullptr; // the one chosen
   std::unique_ptr<Device> device;           // null for one that is loaded for its information alone
+  PlanOutline outline;                      // of the program, where it is to be run
+  SymbolSolver solver;
 
   /// Texts and bounds of the dimensions, for the info functions.
   struct ValueText {
@@ -55,6 +59,7 @@ public:
   std::vector<std::string> boundTexts; // by symbol; empty for one that does not depend on data
 
 private:
+  fusert_status loadProgram(const fusert_load_options &options, const std::string &where);
   fusert_status choose(const char *target);
   fusert_status loadBest(const DeviceKind &kind, int32_t ordinal);
   void describe();

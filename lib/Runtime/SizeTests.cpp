@@ -26,18 +26,27 @@ std::optional<bundle::InferredDim::Place> placeOf(const bundle::Model &model, si
   return std::nullopt;
 }
 
-bool isComputable(const DimCode &code, const Sizes &sizes) {
-  return std::all_of(code.code.begin(), code.code.end(),
-                     [&](const auto &i) { return i.op != DimCode::Op::Symbol || sizes[i.value]; });
+/// The first rule that values of symbols and inferred sizes break, of those whose sizes are all known; or null.
+template <typename F>
+const bundle::DimRule *firstBroken(const bundle::Model &model, const std::vector<int64_t> &values,
+                                   F isKnown, Rules which) {
+  auto areKnown = [&](const DimCode &code) {
+    bool known = true;
+    code.forEachSymbol([&](SymbolId s) { known = known && isKnown(static_cast<size_t>(s)); });
+    return known;
+  };
+  for (const bundle::DimRule &rule : model.rules)
+    if ((rule.tested || which == Rules::All) && areKnown(rule.left) && areKnown(rule.right) &&
+        !holds(rule.kind, rule.left.evaluate(values), rule.right.evaluate(values)))
+      return &rule;
+  return nullptr;
 }
 
-std::optional<int64_t> evaluate(const DimCode &code, const Sizes &sizes) {
-  if (!isComputable(code, sizes))
-    return std::nullopt;
+std::vector<int64_t> valuesOf(const Sizes &sizes) {
   std::vector<int64_t> values;
   for (const std::optional<int64_t> &size : sizes)
     values.push_back(size.value_or(0));
-  return code.evaluate(values);
+  return values;
 }
 
 RuleSide sideOf(const bundle::Model &model, const DimCode &code, const Sizes &sizes) {
@@ -47,7 +56,7 @@ RuleSide sideOf(const bundle::Model &model, const DimCode &code, const Sizes &si
   RuleSide side;
   side.text = code.str(names);
   side.isConst = code.isConst();
-  side.value = evaluate(code, sizes);
+  side.value = code.evaluate(valuesOf(sizes));
   for (const DimCode::Instr &i : code.code) {
     if (i.op != DimCode::Op::Symbol)
       continue;
@@ -89,14 +98,9 @@ Sizes sizesFromSymbols(const bundle::Model &model, const std::vector<int64_t> &v
 }
 
 std::string brokenRule(const bundle::Model &model, const Sizes &sizes, Rules which) {
-  for (const bundle::DimRule &rule : model.rules) {
-    if ((!rule.tested && which == Rules::Tested) || !isComputable(rule.left, sizes) ||
-        !isComputable(rule.right, sizes))
-      continue;
-    if (!holds(rule.kind, evaluate(rule.left, sizes), evaluate(rule.right, sizes)))
-      return brokenText(model, rule, sizes);
-  }
-  return "";
+  const bundle::DimRule *rule = firstBroken(
+      model, valuesOf(sizes), [&](size_t size) { return sizes[size].has_value(); }, which);
+  return rule ? brokenText(model, *rule, sizes) : "";
 }
 
 std::string brokenText(const bundle::Model &model, const bundle::DimRule &rule,
@@ -128,11 +132,19 @@ Admission admit(const bundle::Model &model, std::vector<int64_t> &values) {
              !check(withoutZeros(values, model.symbols)).empty();
   if (!out.runs)
     out.problem.clear();
-  if (!out.problem.empty() || !model.rules.empty()) {
-    const std::string rule = brokenRule(model, sizesFromSymbols(model, values), which);
-    if (!rule.empty())
-      out.problem = rule;
-  }
+  const size_t count = values.size();
+  auto isKnown = [&](size_t size) {
+    if (size >= count)
+      return model.inferred[size - count].value.evaluate(values).has_value();
+    return std::none_of(model.dataSizes.begin(), model.dataSizes.end(),
+                        [&](const auto &d) { return static_cast<size_t>(d.symbol) == size; });
+  };
+  for (const bundle::InferredDim &s : model.inferred)
+    values.push_back(s.value.evaluate(values).value_or(0));
+  const bundle::DimRule *rule = firstBroken(model, values, isKnown, which);
+  values.resize(count);
+  if (rule)
+    out.problem = brokenText(model, *rule, sizesFromSymbols(model, values));
   return out;
 }
 

@@ -1,5 +1,6 @@
 // Every allocation of load, create, run and destroy may fail: the call says NO_MEMORY, nothing leaks, the next try
-// works.
+// works. Setting shapes takes none once others have been set.
+#include "Allocations.h"
 #include "FakeDriver.h"
 
 #include <atomic>
@@ -9,9 +10,11 @@
 namespace {
 
 std::atomic<long> live{0};
+thread_local long taken = 0;
 thread_local long failAt = 0; // the n-th allocation of this thread from now fails; 0: none
 
 void *take(std::size_t bytes) {
+  ++taken;
   if (failAt > 0 && --failAt == 0)
     throw std::bad_alloc();
   void *p = std::malloc(bytes ? bytes : 1);
@@ -44,6 +47,8 @@ void operator delete(void *p, std::size_t) noexcept { give(p); }
 void operator delete[](void *p, std::size_t) noexcept { give(p); }
 
 using namespace test;
+
+long test::allocations() { return taken; }
 
 namespace {
 
@@ -143,5 +148,37 @@ TEST_CASE("the n-th allocation of a run fails: gpu") {
       CHECK(loaded.run(x.data(), y.data()) == FUSERT_OK);
     }
     fake.requireClean();
+  }
+}
+
+TEST_CASE("shapes that change back and forth take no memory") {
+  Model sums =
+      addModel(); // with what a change has to decide: a variant, a rule that is tested, an inferred size
+  Step &first = sums.programs[0].steps[0];
+  first.variants.insert(first.variants.begin(), first.variants[0]);
+  first.variants[0].guards = {{DimCode::symbol(0), 16}};
+  sums.inferred = {{"k", DimCode::symbol(0), {{1, 0}}}};
+  sums.rules = {{SizeRule::Kind::Equal, DimCode::symbol(0), DimCode::symbol(1), "add", "Add",
+                 "so it must be", true}};
+  for (const Model &m : {sums, roundsModel()}) {
+    const std::vector<uint8_t> bytes = *writeBundle(m);
+    fusert_model model = 0;
+    fusert_context context = 0;
+    REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model) == FUSERT_OK);
+    REQUIRE(fusert_context_create(model, nullptr, &context) == FUSERT_OK);
+    int bad = 0;
+    auto change = [&] {
+      for (int64_t n : {1000, 64, 7, 0, 1000, 65}) {
+        const fusert_shape shapes[] = {{1, &n}, {1, &n}};
+        bad += fusert_set_shapes(context, shapes, 2) != FUSERT_OK;
+        bad += fusert_set_shapes(context, shapes, 2) != FUSERT_OK; // as they are
+        const int64_t symbols[] = {n + 1, n + 1};
+        bad += fusert_set_symbols(context, symbols, m.symbols.size()) != FUSERT_OK;
+      }
+    };
+    CHECK(allocationsOf(change) == 0);
+    CHECK(bad == 0);
+    fusert_context_destroy(context);
+    fusert_unload(model);
   }
 }

@@ -1,4 +1,5 @@
 // Sizes that follow from the inputs' shapes by a program in the bundle.
+#include "Allocations.h"
 #include "FakeDriver.h"
 
 #include "Support/DimProgram.h"
@@ -84,6 +85,11 @@ TEST_CASE("sizes that the model computes follow from those that are set") {
     REQUIRE(fusert_run(context, inputs, 2, &output, 1) == FUSERT_OK);
     CHECK(y == std::vector<float>(y.size(), 3));
   }
+  // The numbers between the shapes and the one size, for as long as it is computed.
+  CHECK(allocationsOf([&] {
+          set(21);
+          set(100);
+        }) <= 2);
   // What it cannot compute, or finds outside the range, it refuses, and keeps the shapes that it had.
   CHECK(set(0) == FUSERT_INVALID_ARGUMENT);
   CHECK(std::string(fusert_last_error()) ==

@@ -1,4 +1,5 @@
 // Sizes that a run computes: what waits for them, what is refused, whose memory holds what has them.
+#include "Allocations.h"
 #include "Bundle/Writer.h"
 #include "TestModels.h"
 #include "fusec/runtime.h"
@@ -121,6 +122,29 @@ std::vector<float> multiples(int64_t count, float factor) {
 }
 
 } // namespace
+
+TEST_CASE("neither shapes nor sizes of the data take memory for plans when they change") {
+  Loaded l(sizesModel());
+  int bad = 0;
+  auto changeShapes = [&] {
+    for (int64_t n : {300, 20, 0, 64}) {
+      const fusert_shape shapes[] = {{1, &n}, {0, nullptr}, {0, nullptr}};
+      bad += fusert_set_shapes(l.context, shapes, 3) != FUSERT_OK;
+    }
+  };
+  CHECK(allocationsOf(changeShapes) == 0);
+  l.setLength(300);
+  int64_t many = 0, few = 0;
+  const fusert_buffer inputs[] = {{l.x.data(), 1200}, {&many, sizeof many}, {&few, sizeof few}};
+  auto changeSizes = [&] {
+    for (int64_t size : {300, 7, 0, 65}) {
+      many = few = size;
+      bad += fusert_run(l.context, inputs, 3, nullptr, 0) != FUSERT_OK;
+    }
+  };
+  CHECK(allocationsOf(changeSizes) == 0);
+  CHECK(bad == 0);
+}
 
 TEST_CASE("outputs have the sizes that the run has computed") {
   Loaded l(sizesModel());

@@ -7,37 +7,49 @@
 
 using namespace fusec::rt;
 
-TEST_CASE("requests that live at the same time never overlap, the others share") {
+TEST_CASE("temporaries that live at the same time never overlap, the others share") {
   std::mt19937 random(1);
+  MemoryPlan plan; // what it has kept of one round changes nothing in the next
   for (int round = 0; round < 200; ++round) {
-    std::vector<MemoryRequest> requests(random() % 40);
-    for (MemoryRequest &r : requests) {
-      r.bytes = random() % 5000;
-      r.first = static_cast<int32_t>(random() % 30);
-      r.last = r.first + static_cast<int32_t>(random() % 6);
+    std::vector<Lifetime> lives(random() % 40);
+    std::vector<uint64_t> bytes;
+    for (Lifetime &life : lives) {
+      bytes.push_back(random() % 5000);
+      life.first = static_cast<int32_t>(random() % 30);
+      life.last = life.first + static_cast<int32_t>(random() % 6);
     }
-    std::optional<MemoryPlan> plan = planMemory(requests);
-    REQUIRE(plan);
-    for (size_t i = 0; i < requests.size(); ++i) {
-      REQUIRE(plan->offsets[i] % 256 == 0);
-      REQUIRE(plan->offsets[i] + requests[i].bytes <=
-              std::max<uint64_t>(plan->totalBytes, requests[i].bytes));
+    REQUIRE(plan.pack(Lifetimes(lives), bytes));
+    REQUIRE(plan.offsets.size() == lives.size());
+    for (size_t i = 0; i < lives.size(); ++i) {
+      REQUIRE(plan.offsets[i] % 256 == 0);
+      REQUIRE(plan.offsets[i] + bytes[i] <= std::max<uint64_t>(plan.totalBytes, bytes[i]));
       for (size_t j = 0; j < i; ++j) {
-        const MemoryRequest &a = requests[i], &b = requests[j];
-        if (a.bytes == 0 || b.bytes == 0 || a.last < b.first || b.last < a.first)
+        const Lifetime &a = lives[i], &b = lives[j];
+        if (bytes[i] == 0 || bytes[j] == 0 || a.last < b.first || b.last < a.first)
           continue;
-        REQUIRE((plan->offsets[i] >= plan->offsets[j] + b.bytes ||
-                 plan->offsets[j] >= plan->offsets[i] + a.bytes));
+        REQUIRE((plan.offsets[i] >= plan.offsets[j] + bytes[j] ||
+                 plan.offsets[j] >= plan.offsets[i] + bytes[i]));
       }
     }
   }
   // A chain needs two buffers, however long it is.
-  std::vector<MemoryRequest> chain;
+  std::vector<Lifetime> chain;
   for (int32_t i = 0; i < 100; ++i)
-    chain.push_back({1024, i, i + 1});
-  CHECK(planMemory(chain)->totalBytes == 2 * 1024);
-  CHECK(!planMemory({{uint64_t{1} << 60, 0, 0}}));
-  CHECK(!planMemory({{uint64_t{1} << 46, 0, 0}, {uint64_t{1} << 46, 0, 0}}));
+    chain.push_back({i, i + 1});
+  REQUIRE(plan.pack(Lifetimes(chain), std::vector<uint64_t>(100, 1024)));
+  CHECK(plan.totalBytes == 2 * 1024);
+  CHECK(!plan.pack(Lifetimes({{0, 0}}), {uint64_t{1} << 60}));
+  CHECK(!plan.pack(Lifetimes({{0, 0}, {0, 0}}), {uint64_t{1} << 46, uint64_t{1} << 46}));
+}
+
+TEST_CASE("temporaries of which too many meet lie one behind the other") {
+  const std::vector<Lifetime> lives(3000, {0, 1});
+  const Lifetimes lifetimes(lives);
+  CHECK(!lifetimes.areKnown());
+  MemoryPlan plan;
+  REQUIRE(plan.pack(lifetimes, std::vector<uint64_t>(lives.size(), 1)));
+  CHECK(plan.totalBytes == lives.size() * 256);
+  CHECK(plan.offsets.back() == (lives.size() - 1) * 256);
 }
 
 TEST_CASE("thread pool: every task once, also when threads sleep in between") {

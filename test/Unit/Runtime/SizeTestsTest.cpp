@@ -105,6 +105,42 @@ TEST_CASE("empty outputs need no kernels, nor that these know of sizes of 0") {
   fusert_unload(model);
 }
 
+TEST_CASE("shapes that turn out not to fit leave those that are set") {
+  Model m = addModel();
+  DimCode few = blocksOf(0); // none that can be launched beyond 100 elements
+  for (const DimCode::Instr &i : DimCode::symbol(0).code)
+    few.code.push_back(i);
+  for (const DimCode::Instr &i : {DimCode::Instr{DimCode::Op::Const, -1},
+                                  {DimCode::Op::Mul, 0},
+                                  {DimCode::Op::Const, 100},
+                                  {DimCode::Op::Add, 0},
+                                  {DimCode::Op::Const, 0},
+                                  {DimCode::Op::Min, 0},
+                                  {DimCode::Op::Add, 0}})
+    few.code.push_back(i);
+  m.programs[0].kernels[0].grids = {few};
+  const std::vector<uint8_t> bytes = *writeBundle(m);
+  fusert_model model = 0;
+  fusert_context context = 0;
+  REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model) == FUSERT_OK);
+  REQUIRE(fusert_context_create(model, nullptr, &context) == FUSERT_OK);
+  auto set = [&](int64_t n) { return fusert_set_symbols(context, &n, 1); };
+  for (int64_t n : {70, 100}) {
+    REQUIRE(set(n) == FUSERT_OK);
+    CHECK(set(200) == FUSERT_INVALID_ARGUMENT);
+    CHECK(std::string(fusert_last_error()) == "under these shapes kernel 'add' has no grid");
+    std::vector<float> x(static_cast<size_t>(n), 1), y(x.size());
+    float s = 0;
+    const fusert_buffer inputs[] = {{x.data(), x.size() * 4}, {x.data(), x.size() * 4}},
+                        outputs[] = {{y.data(), y.size() * 4}, {&s, sizeof s}};
+    REQUIRE(fusert_run(context, inputs, 2, outputs, 2) == FUSERT_OK);
+    CHECK(y == std::vector<float>(x.size(), 3));
+    CHECK(s == 3.f * static_cast<float>(n));
+  }
+  fusert_context_destroy(context);
+  fusert_unload(model);
+}
+
 TEST_CASE("a bundle says what it knows of sizes") {
   Sums sums({rule(Kind::Equal, n, k, false), rule(Kind::Multiple, n, DimCode(4), true)});
   fusert_model_info info{};
