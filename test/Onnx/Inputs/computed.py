@@ -1,21 +1,15 @@
 """Models whose sizes follow from input shapes by arithmetic, compiled once and run at several sizes, against ONNX
 Runtime. Prints a line a model."""
 
-import argparse
-import pathlib
-import shutil
-import subprocess
-
+import compiled_run
 import numpy as np
-import onnxruntime
-from onnx import TensorProto, helper, parser
+from onnx import TensorProto, helper
 
-TARGETS = ("x86-64-v3", "sim:sm_90")
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 
 
 def model(text, opset=19):
-    return parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
+    return compiled_run.model(text, opset)
 
 
 def scalar(axis, name):
@@ -253,50 +247,13 @@ CASES = [
 ]
 
 
-def compiled(options, proto, target, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "m.onnx").write_bytes(proto.SerializeToString())
-    command = [options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", target, "--ptxas", "none"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    return result.stderr.replace(f"{folder}/", "").strip() if result.returncode else ""
-
-
-def difference(options, proto, target, sizes, folder):
+def inputs_of(proto, sizes):
     dims = proto.graph.input[0].type.tensor_type.shape.dim
     shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims]
-    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    np.save(folder / "x.npy", x)
-    command = [options.fusert, "run", folder / "b", "--target", target, "--output-dir", folder]
-    result = subprocess.run([*command, "--input", f"x={folder}/x.npy"], capture_output=True, text=True)
-    if result.returncode:
-        return f"{sizes}: {result.stderr.strip()}"
-    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
-    for output, value in zip(proto.graph.output, expected):
-        mine = np.load(folder / f"{output.name}.npy")
-        if mine.shape != value.shape or mine.dtype != value.dtype or not np.allclose(mine, value, 1e-5, 1e-5):
-            return f"{sizes}: {output.name} differs: {mine.shape} {value.shape} {mine} {value}"
-    return ""
-
-
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--fusec")
-    arguments.add_argument("--fusert")
-    arguments.add_argument("--work", required=True, type=pathlib.Path)
-    arguments.add_argument("--only", default="")
-    options = arguments.parse_args()
-    shutil.rmtree(options.work, ignore_errors=True)
-    for name, proto, sizes in CASES:
-        if options.only not in name:
-            continue
-        said = []
-        for target in TARGETS:
-            folder = options.work / name.replace(" ", "_") / target.replace(":", "_")
-            problem = compiled(options, proto, target, folder)
-            said += [problem] if problem else [difference(options, proto, target, s, folder) for s in sizes]
-        said = [s for s in said if s]
-        print(f"{name}: {said[0] if said else 'same'}", flush=True)
+    return {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
 
 
 if __name__ == "__main__":
-    main()
+    OPTIONS = compiled_run.read_options()
+    for NAME, PROTO, SIZES in CASES:
+        compiled_run.agrees(OPTIONS, NAME, PROTO, [(s, inputs_of(PROTO, s)) for s in SIZES])

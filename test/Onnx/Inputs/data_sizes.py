@@ -1,22 +1,16 @@
 """Models whose sizes depend on what their inputs hold, compiled with no flag and run on several inputs, against ONNX
 Runtime. Prints a line a model, and what a run says that has more than there may be."""
 
-import argparse
-import pathlib
-import shutil
-import subprocess
-
+import compiled_run
 import numpy as np
-import onnxruntime
-from onnx import parser
+from compiled_run import TARGETS
 
-TARGETS = ("x86-64-v3", "sim:sm_90")
 MAX, MIN = (1 << 63) - 1, -(1 << 63)
 RANDOM = np.random.default_rng(7)
 
 
 def model(text, opset=21):
-    return parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
+    return compiled_run.model(text, opset)
 
 
 def floats(*shape):
@@ -226,68 +220,27 @@ REFUSED = [
     ("eleven of ten", COUNTED, BOUND, counted(3, 14, 1)),
 ]
 
-def compiled(options, proto, target, folder, flags=()):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "m.onnx").write_bytes(proto.SerializeToString())
-    command = [options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", target, "--ptxas", "none", *flags]
-    result = subprocess.run(command, capture_output=True, text=True)
-    return result.stderr.replace(f"{folder}/", "").strip() if result.returncode else ""
-
-
-def ran(options, inputs, target, folder):
-    """What it says that it cannot, or nothing."""
-    command = [options.fusert, "run", folder / "b", "--target", target, "--output-dir", folder]
-    for name, data in inputs.items():
-        np.save(folder / f"{name}.npy", data)
-        command += ["--input", f"{name}={folder}/{name}.npy"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    return result.stderr.strip() if result.returncode else ""
-
-
-def difference(proto, inputs, folder):
-    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
-    for output, value in zip(proto.graph.output, expected):
-        mine = np.load(folder / f"{output.name}.npy")
-        if mine.shape != value.shape or mine.dtype != value.dtype or not np.allclose(mine, value, 1e-5, 1e-5):
-            return f"{output.name} differs: {mine.shape} {value.shape} {mine} {value}"
-    return ""
-
 
 def used(proto, inputs):
     return {value.name: inputs[value.name] for value in proto.graph.input if value.name in inputs}
 
 
 def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--fusec")
-    arguments.add_argument("--fusert")
-    arguments.add_argument("--work", required=True, type=pathlib.Path)
-    arguments.add_argument("--only", default="")
-    options = arguments.parse_args()
-    shutil.rmtree(options.work, ignore_errors=True)
+    options = compiled_run.read_options()
     cases = [(name, proto, [], runs) for name, proto, runs in CASES]
     cases.append(("range", COUNTED, BOUND, [counted(*values) for values in COUNTS]))
     for name, proto, flags_, runs in cases:
-        if options.only not in name:
-            continue
-        said = []
-        for target in TARGETS[: 1 if name in LIKE_OTHERS else 2]:
-            folder = options.work / name.replace(" ", "_") / target.replace(":", "_")
-            problem = compiled(options, proto, target, folder, flags_)
-            for inputs in runs if not problem else []:
-                inputs = used(proto, inputs)
-                problem = ran(options, inputs, target, folder) or difference(proto, inputs, folder)
-                said += [f"{target}: {problem}"] if problem else []
-            said += [f"{target}: {problem}"] if problem and not said else []
-        print(f"{name}: {said[0] if said else 'same'}", flush=True)
+        targets = TARGETS[: 1 if name in LIKE_OTHERS else 2]
+        numbered = [(number, used(proto, inputs)) for number, inputs in enumerate(runs)]
+        compiled_run.agrees(options, name, proto, numbered, targets, flags_)
     for name, proto, flags_, inputs in REFUSED:
         if options.only not in name:
             continue
         said = []
         for target in TARGETS:
-            folder = options.work / name.replace(" ", "_") / target.replace(":", "_")
-            problem = compiled(options, proto, target, folder, flags_)
-            said.append(problem or ran(options, used(proto, inputs), target, folder))
+            folder = compiled_run.folder_of(options, name, target)
+            problem = compiled_run.compiled(options, proto, target, folder, flags_)
+            said.append(problem or compiled_run.ran(options, used(proto, inputs), target, folder))
         print(f"{name}: {said[0] if said[0] == said[1] else said}", flush=True)
 
 
