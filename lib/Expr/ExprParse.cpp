@@ -326,12 +326,11 @@ private:
     FUSEC_TRY(c.name, in.nameText());
     FUSEC_TRY(c.tripCount, ref());
     FUSEC_CHECK(in.expect("symbol"));
-    FUSEC_TRY(const std::string symbol, in.nameText());
-    for (size_t s = 0; s < program.symbols.size(); ++s)
-      if (program.symbols[s].name == symbol)
-        c.symbol = static_cast<SymbolId>(s);
-    if (c.symbol < 0)
-      return in.error("there is no symbol '" + symbol + "'");
+    FUSEC_TRY(const std::string name, in.nameText());
+    const std::optional<SymbolId> symbol = symbolNamed(name, program.symbols);
+    if (!symbol)
+      return in.error("there is no symbol '" + name + "'");
+    c.symbol = *symbol;
     c.isTested = in.accept("tested");
     FUSEC_TRY(c.onnxNodes, origin());
     return c;

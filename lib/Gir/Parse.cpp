@@ -83,13 +83,13 @@ private:
 
   Status symbolFacts() {
     FUSEC_TRY(Symbol facts, parseSymbol(in));
-    for (Symbol &s : kernel.symbols)
-      if (s.name == facts.name) {
-        facts.definition = s.definition;
-        facts.bound = s.bound;
-        s = std::move(facts);
-        return success();
-      }
+    if (const std::optional<SymbolId> known = symbolNamed(facts.name, kernel.symbols)) {
+      Symbol &s = kernel.symbols[static_cast<size_t>(*known)];
+      facts.definition = s.definition;
+      facts.bound = s.bound;
+      s = std::move(facts);
+      return success();
+    }
     if (standalone) {
       kernel.symbols.push_back(std::move(facts));
       return success();

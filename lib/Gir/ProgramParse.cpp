@@ -125,12 +125,11 @@ private:
       s.kind = ExecStep::Kind::Size;
       FUSEC_TRY(s.tripCount, ref());
       FUSEC_CHECK(in.expect("symbol"));
-      FUSEC_TRY(const std::string symbol, in.nameText());
-      for (size_t i = 0; i < program.symbols.size(); ++i)
-        if (program.symbols[i].name == symbol)
-          s.symbol = static_cast<SymbolId>(i);
-      if (s.symbol < 0)
-        return in.error("there is no symbol '" + symbol + "'");
+      FUSEC_TRY(const std::string name, in.nameText());
+      const std::optional<SymbolId> symbol = symbolNamed(name, program.symbols);
+      if (!symbol)
+        return in.error("there is no symbol '" + name + "'");
+      s.symbol = *symbol;
     } else {
       FUSEC_CHECK(in.expect("loop"));
       s.kind = ExecStep::Kind::Loop;

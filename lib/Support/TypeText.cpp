@@ -48,6 +48,13 @@ std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &
   return text + ']';
 }
 
+std::optional<SymbolId> symbolNamed(std::string_view name, const std::vector<Symbol> &symbols) {
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (symbols[s].name == name)
+      return static_cast<SymbolId>(s);
+  return std::nullopt;
+}
+
 Result<Symbol> parseSymbol(TextReader &in) {
   Symbol s;
   FUSEC_TRY(s.name, in.nameText());
@@ -99,13 +106,11 @@ private:
       return in.error("'" + word + "' is no operation on sizes");
     i.op = *op;
     if (i.op == Op::Symbol) {
-      FUSEC_TRY(std::string name, in.nameText());
-      i.value = -1;
-      for (size_t s = 0; s < symbols.size(); ++s)
-        if (symbols[s].name == name)
-          i.value = static_cast<int64_t>(s);
-      if (i.value < 0)
+      FUSEC_TRY(const std::string name, in.nameText());
+      const std::optional<SymbolId> symbol = symbolNamed(name, symbols);
+      if (!symbol)
         return in.error("symbol '" + name + "' is not defined in front of its use");
+      i.value = *symbol;
     } else if (i.op == Op::Integer) {
       FUSEC_TRY(i.value, in.integer());
     } else if (i.op == Op::Float) {

@@ -18,6 +18,7 @@ Result<Shape> parseDims(TextReader &in, std::string_view close, const std::vecto
 Status parseType(TextReader &in, const std::vector<Symbol> &symbols, DType &type, Shape &shape);
 std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols);
 
+std::optional<SymbolId> symbolNamed(std::string_view name, const std::vector<Symbol> &symbols);
 /// "batch = 1..64 opt 8 divisor 1", without the keyword in front, and without a definition.
 Result<Symbol> parseSymbol(TextReader &in);
 std::string symbolText(const Symbol &symbol);
