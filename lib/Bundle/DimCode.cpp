@@ -115,34 +115,43 @@ std::optional<int64_t> DimCode::evaluate(const std::vector<int64_t> &symbols) co
   return stack[0];
 }
 
-std::string DimCode::str(const std::vector<Symbol> &symbols) const {
-  struct Part {
-    std::string text;
-    bool sum; // needs parentheses as a factor
+std::vector<SumTerm> sumTerms(const DimCode &dim, const std::vector<Symbol> &symbols) {
+  using Op = DimCode::Op;
+  using Terms = std::vector<SumTerm>;
+  std::vector<Terms> stack;
+  auto isNumber = [](const Terms &t) { return t.size() == 1 && t[0].text.empty(); };
+  auto factor = [&](const Terms &t) {
+    const bool plain = t.size() == 1 && !(isNumber(t) && t[0].factor < 0);
+    return plain ? sumText(t) : "(" + sumText(t) + ")";
   };
-  std::vector<Part> stack;
-  for (const Instr &i : code) {
+  for (const DimCode::Instr &i : dim.code) {
     if (i.op == Op::Const) {
-      stack.push_back({std::to_string(i.value), i.value < 0});
+      stack.push_back({{i.value, ""}});
       continue;
     }
     if (i.op == Op::Symbol) {
-      stack.push_back({symbols[i.value].name, false});
+      stack.push_back({{1, symbols[static_cast<size_t>(i.value)].name}});
       continue;
     }
-    Part b = std::move(stack.back());
+    const Terms b = std::move(stack.back());
     stack.pop_back();
-    Part &a = stack.back();
-    auto factor = [](const Part &p) { return p.sum ? "(" + p.text + ")" : p.text; };
+    Terms &a = stack.back();
     static const char *const names[] = {"", "", "", "", "floordiv", "ceildiv", "mod", "min", "max"};
     if (i.op == Op::Add)
-      a = {a.text + " + " + b.text, true};
-    else if (i.op == Op::Mul)
-      a = {factor(a) + "*" + factor(b), false};
+      a.insert(a.end(), b.begin(), b.end());
+    else if (i.op != Op::Mul)
+      a = {{1, std::string(names[static_cast<int>(i.op)]) + "(" + sumText(a) + ", " + sumText(b) +
+                   ")"}};
+    else if (a.size() == 1 && !isNumber(a) && a[0].factor == 1 && isNumber(b))
+      a[0].factor = b[0].factor;
     else
-      a = {std::string(names[static_cast<int>(i.op)]) + "(" + a.text + ", " + b.text + ")", false};
+      a = {{1, factor(a) + "*" + factor(b)}};
   }
-  return stack.back().text;
+  return stack.back();
+}
+
+std::string DimCode::str(const std::vector<Symbol> &symbols) const {
+  return sumText(sumTerms(*this, symbols));
 }
 
 std::optional<int64_t> evaluateElements(DType type, const std::vector<DimCode> &shape,

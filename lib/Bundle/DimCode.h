@@ -1,5 +1,6 @@
 #pragma once
 #include "Support/Dim.h"
+#include "Support/SumText.h"
 
 #include <cstdint>
 #include <optional>
@@ -44,5 +45,8 @@ struct DimCode {
   /// Infix text, as DimExpr::str writes it but without simplification.
   std::string str(const std::vector<Symbol> &symbols) const;
 };
+
+/// Its terms as they are, at least one.
+std::vector<SumTerm> sumTerms(const DimCode &dim, const std::vector<Symbol> &symbols);
 
 } // namespace fusec::bundle

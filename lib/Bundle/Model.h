@@ -2,6 +2,7 @@
 #include "Bundle/DimCode.h"
 #include "Support/DType.h"
 #include "Support/Dim.h"
+#include "Support/Guard.h"
 #include "Support/SizeRules.h"
 
 #include <cstdint>
@@ -33,14 +34,7 @@ struct InferredDim {
   std::vector<Place> places;
 };
 
-/// What sizes must fulfil for a node of the model: SizeRule of Support/SizeRules.h. The sides speak of the symbols
-/// and, with the numbers behind these, of the inferred sizes.
-struct DimRule {
-  fusec::SizeRule::Kind kind = fusec::SizeRule::Kind::Equal;
-  DimCode left, right;
-  std::string node, op, text;
-  bool tested = false;
-};
+using DimRule = SizeRuleOf<DimCode>;
 
 /// An input that may lie where an output does (Expr/Caches.h). One that grows has room for rows along `axis` in the
 /// tensors of each program, `inputRoom` and `outputRoom` of them, which the shapes of Value lack; else these are -1.
@@ -85,14 +79,7 @@ struct Kernel {
   bool hasRounds() const { return roundsFirst != roundsLast; }
 };
 
-/// `value` >= 0, or value mod modulus == 0 when modulus > 0.
-struct Guard {
-  DimCode value;
-  int64_t modulus = 0;
-};
-
-/// For people: "batch*seq >= 16 and seq % 16 = 0"; "" for none.
-std::string guardWords(const std::vector<Guard> &guards, const std::vector<Symbol> &symbols);
+using Guard = GuardOf<DimCode>;
 
 struct Variant {
   int32_t kernel = 0;

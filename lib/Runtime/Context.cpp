@@ -68,8 +68,8 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
   }
   if (const std::string problem = model->solver.solve(dims, solved); !problem.empty()) {
     // The node that needs them to fit says more than that they do not.
-    const std::string rule =
-        brokenRule(model->content, sizesFromDims(model->content, dims), Rules::All);
+    const std::string rule = brokenRule(model->content.rules, namesOf(model->content),
+                                        sizesFromDims(model->content, dims), true);
     return fail(FUSERT_INVALID_ARGUMENT, rule.empty() ? problem : rule);
   }
   return setSymbols(solved);

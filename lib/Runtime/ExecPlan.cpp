@@ -7,16 +7,7 @@
 
 namespace fusec::rt {
 
-namespace {
-
-constexpr uint64_t kMostStaged = uint64_t{1} << 46;
-
-bool holds(const bundle::Guard &g, const std::vector<int64_t> &symbols) {
-  std::optional<int64_t> v = g.value.evaluate(symbols);
-  return v && (g.modulus > 0 ? *v % g.modulus == 0 : *v >= 0);
-}
-
-} // namespace
+static constexpr uint64_t kMostStaged = uint64_t{1} << 46;
 
 ExecPlan::ExecPlan(const PlanOutline &outline)
     : outline(outline), launches(outline.launches.size()), chosen(outline.launches.size()),
@@ -53,10 +44,7 @@ fusert_status ExecPlan::build(const std::vector<int64_t> &symbols, bool someRun)
 void ExecPlan::takeSides() {
   isTaken.assign(1, true);
   for (const PlanOutline::Where &where : outline.wheres) {
-    const std::vector<bundle::Guard> &guards = where.step->guards;
-    const bool isThen = std::all_of(guards.begin(), guards.end(), [&](const bundle::Guard &g) {
-      return holds(g, symbolValues);
-    });
+    const bool isThen = allHold(where.step->guards, symbolValues);
     const bool isReached = isTaken[where.side];
     isTaken.push_back(isReached && isThen);
     isTaken.push_back(isReached && !isThen);
@@ -117,10 +105,7 @@ void ExecPlan::evaluate(const bundle::Kernel &kernel, KernelSizes &sizes) const 
 /// The first variant whose guards hold; the last one has none.
 size_t ExecPlan::choose(const bundle::Step &step) const {
   const std::vector<bundle::Variant> &variants = step.variants;
-  const auto fits = [&](const bundle::Variant &v) {
-    return std::all_of(v.guards.begin(), v.guards.end(),
-                       [&](const bundle::Guard &g) { return holds(g, symbolValues); });
-  };
+  const auto fits = [&](const bundle::Variant &v) { return allHold(v.guards, symbolValues); };
   return static_cast<size_t>(std::find_if(variants.begin(), variants.end() - 1, fits) -
                              variants.begin());
 }

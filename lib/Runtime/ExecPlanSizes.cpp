@@ -35,12 +35,12 @@ fusert_status ExecPlan::testRules(size_t segment) const {
   for (const bundle::DimRule *rule : outline.segments[segment].rules) {
     if (fusec::holds(rule->kind, rule->left.evaluate(ruleValues), rule->right.evaluate(ruleValues)))
       continue;
-    Sizes known = sizesFromSymbols(model, symbolValues);
+    std::vector<RunSize> known = sizesFromSymbols(model, symbolValues);
     for (size_t i = 1; i <= segment; ++i) {
       const auto symbol = static_cast<size_t>(outline.segments[i].step->symbol);
-      known[symbol] = symbolValues[symbol];
+      known[symbol].value = symbolValues[symbol];
     }
-    return fail(FUSERT_OUT_OF_RANGE, brokenText(model, *rule, known));
+    return fail(FUSERT_OUT_OF_RANGE, brokenText(*rule, namesOf(model), known));
   }
   return FUSERT_OK;
 }

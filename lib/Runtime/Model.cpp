@@ -3,6 +3,7 @@
 #include "Bundle/Reader.h"
 #include "Runtime/CpuFeatures.h"
 #include "Runtime/Error.h"
+#include "Runtime/SizeTests.h"
 #include "Support/DimProgram.h"
 
 #include <algorithm>
@@ -131,11 +132,9 @@ void Model::describe() {
   side(content.outputs, outputTexts);
   for (const bundle::Program &p : content.programs)
     describe(p.steps, {}, variants.emplace_back());
-  std::vector<Symbol> names = content.symbols;
-  for (const bundle::InferredDim &s : content.inferred) {
+  for (const bundle::InferredDim &s : content.inferred)
     inferredTexts.push_back(s.value.str(content.symbols));
-    names.push_back({s.name});
-  }
+  const std::vector<Symbol> names = namesOf(content);
   for (const bundle::DimRule &r : content.rules)
     ruleTexts.push_back(ruleText(r.kind, r.left.str(names), r.right.str(names)));
 }
@@ -147,7 +146,7 @@ void Model::describe(const std::vector<bundle::Step> &steps,
     for (const bundle::Variant &variant : step.variants) {
       std::vector<bundle::Guard> all = around;
       all.insert(all.end(), variant.guards.begin(), variant.guards.end());
-      out.push_back({&step, &variant, bundle::guardWords(all, content.symbols)});
+      out.push_back({&step, &variant, guardWords(all, content.symbols)});
     }
     std::vector<bundle::Guard> inside = around;
     inside.insert(inside.end(), step.guards.begin(), step.guards.end());

@@ -26,87 +26,48 @@ std::optional<bundle::InferredDim::Place> placeOf(const bundle::Model &model, si
   return std::nullopt;
 }
 
-/// The first rule that values of symbols and inferred sizes break, of those whose sizes are all known; or null.
-template <typename F>
-const bundle::DimRule *firstBroken(const bundle::Model &model, const std::vector<int64_t> &values,
-                                   F isKnown, Rules which) {
-  auto areKnown = [&](const DimCode &code) {
-    bool known = true;
-    code.forEachSymbol([&](SymbolId s) { known = known && isKnown(static_cast<size_t>(s)); });
-    return known;
-  };
-  for (const bundle::DimRule &rule : model.rules)
-    if ((rule.tested || which == Rules::All) && areKnown(rule.left) && areKnown(rule.right) &&
-        !holds(rule.kind, rule.left.evaluate(values), rule.right.evaluate(values)))
-      return &rule;
-  return nullptr;
-}
-
-std::vector<int64_t> valuesOf(const Sizes &sizes) {
-  std::vector<int64_t> values;
-  for (const std::optional<int64_t> &size : sizes)
-    values.push_back(size.value_or(0));
-  return values;
-}
-
-RuleSide sideOf(const bundle::Model &model, const DimCode &code, const Sizes &sizes) {
-  std::vector<Symbol> names = model.symbols;
-  for (const bundle::InferredDim &s : model.inferred)
-    names.push_back({s.name});
-  RuleSide side;
-  side.text = code.str(names);
-  side.isConst = code.isConst();
-  side.value = code.evaluate(valuesOf(sizes));
-  for (const DimCode::Instr &i : code.code) {
-    if (i.op != DimCode::Op::Symbol)
-      continue;
-    const auto size = static_cast<size_t>(i.value);
-    const std::string &name = names[size].name;
-    if (std::find(side.sizes.begin(), side.sizes.end(), name) != side.sizes.end())
-      continue;
-    const auto place = placeOf(model, size);
-    side.sizes.push_back(name);
-    side.values.push_back(sizes[size]);
-    side.places.push_back(place ? dimensionText(model.inputs[place->input].name, place->axis) : "");
-  }
-  return side;
+/// Each of the sizes with the place that it comes from.
+std::vector<RunSize> unknownSizes(const bundle::Model &model) {
+  std::vector<RunSize> sizes(model.symbols.size() + model.inferred.size());
+  for (size_t s = 0; s < sizes.size(); ++s)
+    if (auto place = placeOf(model, s))
+      sizes[s].place = dimensionText(model.inputs[place->input].name, place->axis);
+  return sizes;
 }
 
 } // namespace
 
-Sizes sizesFromDims(const bundle::Model &model, const std::vector<int64_t> &dims) {
+std::vector<Symbol> namesOf(const bundle::Model &model) {
+  std::vector<Symbol> names = model.symbols;
+  for (const bundle::InferredDim &s : model.inferred)
+    names.push_back({s.name});
+  return names;
+}
+
+std::vector<RunSize> sizesFromDims(const bundle::Model &model, const std::vector<int64_t> &dims) {
   std::vector<size_t> first; // of each input's dims
   size_t next = 0;
   for (const bundle::Value &input : model.inputs) {
     first.push_back(next);
     next += input.shape.size();
   }
-  Sizes sizes(model.symbols.size() + model.inferred.size());
+  std::vector<RunSize> sizes = unknownSizes(model);
   for (size_t s = 0; s < sizes.size(); ++s)
     if (auto place = placeOf(model, s))
-      sizes[s] = dims[first[place->input] + static_cast<size_t>(place->axis)];
+      sizes[s].value = dims[first[place->input] + static_cast<size_t>(place->axis)];
   return sizes;
 }
 
-Sizes sizesFromSymbols(const bundle::Model &model, const std::vector<int64_t> &values) {
-  Sizes sizes(values.begin(), values.end());
-  for (const bundle::InferredDim &s : model.inferred)
-    sizes.push_back(s.value.evaluate(values));
+std::vector<RunSize> sizesFromSymbols(const bundle::Model &model,
+                                      const std::vector<int64_t> &values) {
+  std::vector<RunSize> sizes = unknownSizes(model);
+  for (size_t s = 0; s < values.size(); ++s)
+    sizes[s].value = values[s];
+  for (size_t s = 0; s < model.inferred.size(); ++s)
+    sizes[values.size() + s].value = model.inferred[s].value.evaluate(values);
   for (const bundle::DataSize &d : model.dataSizes)
-    sizes[static_cast<size_t>(d.symbol)] = std::nullopt;
+    sizes[static_cast<size_t>(d.symbol)].value = std::nullopt;
   return sizes;
-}
-
-std::string brokenRule(const bundle::Model &model, const Sizes &sizes, Rules which) {
-  const bundle::DimRule *rule = firstBroken(
-      model, valuesOf(sizes), [&](size_t size) { return sizes[size].has_value(); }, which);
-  return rule ? brokenText(model, *rule, sizes) : "";
-}
-
-std::string brokenText(const bundle::Model &model, const bundle::DimRule &rule,
-                       const Sizes &sizes) {
-  return fusec::brokenRule(rule.node, rule.op, rule.text, sideOf(model, rule.left, sizes),
-                           sideOf(model, rule.right, sizes));
 }
 
 /// Whether none of them has an element.
@@ -127,24 +88,24 @@ Admission admit(const bundle::Model &model, std::vector<int64_t> &values) {
   };
   Admission out{check(values)};
   // Rules that hold within the ranges say why others do not fit.
-  const Rules which = out.problem.empty() ? Rules::Tested : Rules::All;
+  const bool all = !out.problem.empty();
   out.runs = out.problem.empty() || !isEmpty(model.outputs, values) ||
              !check(withoutZeros(values, model.symbols)).empty();
   if (!out.runs)
     out.problem.clear();
   const size_t count = values.size();
-  auto isKnown = [&](size_t size) {
-    if (size >= count)
-      return model.inferred[size - count].value.evaluate(values).has_value();
+  auto isKnown = [&](SymbolId size) {
+    if (const auto at = static_cast<size_t>(size); at >= count)
+      return model.inferred[at - count].value.evaluate(values).has_value();
     return std::none_of(model.dataSizes.begin(), model.dataSizes.end(),
-                        [&](const auto &d) { return static_cast<size_t>(d.symbol) == size; });
+                        [&](const bundle::DataSize &d) { return d.symbol == size; });
   };
   for (const bundle::InferredDim &s : model.inferred)
     values.push_back(s.value.evaluate(values).value_or(0));
-  const bundle::DimRule *rule = firstBroken(model, values, isKnown, which);
+  const bundle::DimRule *rule = firstBroken(model.rules, values, isKnown, all);
   values.resize(count);
   if (rule)
-    out.problem = brokenText(model, *rule, sizesFromSymbols(model, values));
+    out.problem = brokenText(*rule, namesOf(model), sizesFromSymbols(model, values));
   return out;
 }
 

@@ -3,23 +3,13 @@
 
 namespace fusec::rt {
 
-/// Values of a model's symbols and, behind these, of its inferred sizes; nothing where a run gives none.
-using Sizes = std::vector<std::optional<int64_t>>;
-
+/// The symbols and, behind these, the inferred sizes, of which rules speak: by their names.
+std::vector<Symbol> namesOf(const bundle::Model &model);
 /// As the dimensions of the inputs say that have these names; `dims` are those of all inputs, one behind the other.
-Sizes sizesFromDims(const bundle::Model &model, const std::vector<int64_t> &dims);
+std::vector<RunSize> sizesFromDims(const bundle::Model &model, const std::vector<int64_t> &dims);
 /// As they follow from the symbols; those that depend on data are not known.
-Sizes sizesFromSymbols(const bundle::Model &model, const std::vector<int64_t> &values);
-
-enum class Rules {
-  All,   // also those that hold for all shapes that fit: they tell why shapes do not
-  Tested // the others
-};
-/// The first rule that these sizes break, of those whose sizes are all known, with the node, the sizes and where they
-/// come from; empty: none.
-std::string brokenRule(const bundle::Model &model, const Sizes &sizes, Rules which);
-/// A rule that these sizes break in words.
-std::string brokenText(const bundle::Model &model, const bundle::DimRule &rule, const Sizes &sizes);
+std::vector<RunSize> sizesFromSymbols(const bundle::Model &model,
+                                      const std::vector<int64_t> &values);
 
 struct Admission {
   std::string problem; // why no run can have these sizes; empty: one can

@@ -60,6 +60,13 @@ public:
   /// True if the value is provably a multiple of `m` (> 0) for all legal symbol values.
   bool divisibleBy(int64_t m, const std::vector<Symbol> &symbols) const;
   void collectSymbols(std::vector<SymbolId> &out) const; // sorted, unique
+  /// Calls f(SymbolId) for each of these.
+  template <typename F> void forEachSymbol(F f) const {
+    std::vector<SymbolId> used;
+    collectSymbols(used);
+    for (SymbolId id : used)
+      f(id);
+  }
 
   /// Infix text over symbol names: "batch*seq", "floordiv(n + 1, 2)", "max(a, 1)". A name that is not an
   /// identifier is quoted with `backquotes` and \xNN escapes.

@@ -1,5 +1,6 @@
 #include "Support/Diag.h"
 #include "Support/DimNode.h"
+#include "Support/Guard.h"
 
 #include <charconv>
 
@@ -70,7 +71,7 @@ public:
     case Op::Mul:
       if (DimBuilder::isRaw(e))
         return rawText(e);
-      return e.op() == Op::Add ? sumText(e) : productText(dim::polynomial(e)[0]);
+      return sumText(termsOf(e));
     default: break;
     }
     for (const Function &f : functions)
@@ -80,25 +81,18 @@ public:
     return {};
   }
 
-private:
-  std::string productText(const dim::Term &t) const {
-    std::string out;
-    for (const DimExpr &atom : t.atoms)
-      out += (out.empty() ? "" : "*") + text(atom);
-    if (t.atoms.empty() || t.coefficient != 1)
-      out += (out.empty() ? "" : "*") + std::to_string(t.coefficient);
-    return out;
-  }
-  std::string sumText(const DimExpr &e) const {
-    std::string out;
-    for (dim::Term t : dim::polynomial(e)) {
-      bool minus = !out.empty() && t.coefficient < 0 && t.coefficient != INT64_MIN;
-      if (minus)
-        t.coefficient = -t.coefficient;
-      out += (out.empty() ? "" : minus ? " - " : " + ") + productText(t);
+  std::vector<SumTerm> termsOf(const DimExpr &e) const {
+    std::vector<SumTerm> terms;
+    for (const dim::Term &t : dim::polynomial(e)) {
+      std::string product;
+      for (const DimExpr &atom : t.atoms)
+        product += (product.empty() ? "" : "*") + text(atom);
+      terms.push_back({t.coefficient, std::move(product)});
     }
-    return out;
+    return terms;
   }
+
+private:
   /// Operands in parentheses, so that the parser applies the same operator to the same operands.
   std::string rawText(const DimExpr &e) const {
     std::string sign = e.op() == Op::Add ? " + " : "*";
@@ -265,6 +259,11 @@ private:
 };
 
 } // namespace
+
+std::vector<SumTerm> sumTerms(const DimExpr &e, const std::vector<Symbol> &symbols) {
+  std::vector<SumTerm> terms = Printer(symbols).termsOf(e);
+  return terms.empty() ? std::vector<SumTerm>{{0, ""}} : terms; // of 0
+}
 
 std::string DimExpr::str(const std::vector<Symbol> &symbols) const {
   return Printer(symbols).text(*this);

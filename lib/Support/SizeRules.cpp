@@ -11,26 +11,26 @@ std::vector<Symbol> SizeRules::allNames(const std::vector<Symbol> &symbols) cons
   return all;
 }
 
-bool holds(SizeRule::Kind kind, std::optional<int64_t> left, std::optional<int64_t> right) {
+bool holds(SizeRuleKind kind, std::optional<int64_t> left, std::optional<int64_t> right) {
   if (!left || !right)
     return false;
   switch (kind) {
-  case SizeRule::Kind::Equal: return *left == *right;
-  case SizeRule::Kind::Broadcast: return *left == *right || *left == 1;
-  case SizeRule::Kind::Multiple: return *right > 0 && *left % *right == 0;
-  case SizeRule::Kind::AtLeast: return *left >= *right;
-  case SizeRule::Kind::Either: return *left == *right || *left == 1 || *right == 1;
+  case SizeRuleKind::Equal: return *left == *right;
+  case SizeRuleKind::Broadcast: return *left == *right || *left == 1;
+  case SizeRuleKind::Multiple: return *right > 0 && *left % *right == 0;
+  case SizeRuleKind::AtLeast: return *left >= *right;
+  case SizeRuleKind::Either: return *left == *right || *left == 1 || *right == 1;
   }
   return false;
 }
 
-std::string ruleText(SizeRule::Kind kind, const std::string &left, const std::string &right) {
+std::string ruleText(SizeRuleKind kind, const std::string &left, const std::string &right) {
   switch (kind) {
-  case SizeRule::Kind::Equal: return left + " = " + right;
-  case SizeRule::Kind::Broadcast: return left + " is " + right + " or 1";
-  case SizeRule::Kind::Multiple: return left + " is a multiple of " + right;
-  case SizeRule::Kind::AtLeast: return left + " is at least " + right;
-  case SizeRule::Kind::Either: return left + " is " + right + ", or one of them is 1";
+  case SizeRuleKind::Equal: return left + " = " + right;
+  case SizeRuleKind::Broadcast: return left + " is " + right + " or 1";
+  case SizeRuleKind::Multiple: return left + " is a multiple of " + right;
+  case SizeRuleKind::AtLeast: return left + " is at least " + right;
+  case SizeRuleKind::Either: return left + " is " + right + ", or one of them is 1";
   }
   return "";
 }
@@ -48,53 +48,36 @@ static std::string valueText(const std::string &name, std::optional<int64_t> val
 static std::string sideText(const RuleSide &side) {
   if (side.isConst)
     return side.text;
-  const bool isName = side.sizes.size() == 1 && side.sizes[0] == side.text;
+  const bool isName = side.names.size() == 1 && side.names[0] == side.text;
   std::string from;
-  for (size_t i = 0; i < side.sizes.size(); ++i) {
-    const std::string &place = side.places[i];
+  for (size_t i = 0; i < side.names.size(); ++i) {
+    const auto &[value, place] = side.sizes[i];
     if (isName) {
       from = place;
       continue;
     }
     from += from.empty() ? "" : ", ";
-    from += valueText(side.sizes[i], side.values[i], place.empty() ? "" : ", " + place);
+    from += valueText(side.names[i], value, place.empty() ? "" : ", " + place);
   }
   return valueText(side.text, side.value, from.empty() ? "" : " (" + from + ")");
 }
 
-std::string brokenRule(const std::string &node, const std::string &op, const std::string &text,
+std::string brokenText(const std::string &node, const std::string &op, const std::string &text,
                        const RuleSide &left, const RuleSide &right) {
   return "node '" + node + "' (" + op + "): " + text + ": " + sideText(left) + " and " +
          sideText(right);
 }
 
-std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbols,
-                       const std::vector<RunSize> &sizes, bool all) {
-  const std::vector<Symbol> names = rules.allNames(symbols);
+std::vector<int64_t> valuesOf(const std::vector<RunSize> &sizes) {
   std::vector<int64_t> values;
   for (const RunSize &size : sizes)
     values.push_back(size.value.value_or(0));
-  auto side = [&](const DimExpr &e) {
-    RuleSide s{e.str(names), e.isConst(), true, e.evaluate(values), {}, {}, {}};
-    std::vector<SymbolId> used;
-    e.collectSymbols(used);
-    for (SymbolId id : used) {
-      const auto at = static_cast<size_t>(id);
-      s.sizes.push_back(names[at].name);
-      s.values.push_back(sizes[at].value);
-      s.places.push_back(sizes[at].place);
-      s.isKnown = s.isKnown && sizes[at].value;
-    }
-    return s;
-  };
-  for (const SizeRule &rule : rules.rules) {
-    const RuleSide left = side(rule.left), right = side(rule.right);
-    if (!left.isKnown || !right.isKnown || (!rule.tested && !all))
-      continue;
-    if (!holds(rule.kind, left.value, right.value))
-      return brokenRule(rule.node, rule.op, rule.text, left, right);
-  }
-  return "";
+  return values;
+}
+
+std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbols,
+                       const std::vector<RunSize> &sizes, bool all) {
+  return brokenRule(rules.rules, rules.allNames(symbols), sizes, all);
 }
 
 std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) {

@@ -101,3 +101,29 @@ TEST_CASE(
   bytes[bytes.size() - 1] ^= 1;
   CHECK(fusert_load_memory(bytes.data(), bytes.size(), &options, &model) == FUSERT_BAD_BUNDLE);
 }
+
+TEST_CASE("guards of a bundle in words are those of the compiler") {
+  const std::vector<Symbol> symbols = {{"n"}, {"m"}};
+  const DimExpr n = DimExpr::symbol(0), m = DimExpr::symbol(1);
+  for (const fusec::Guard &g : {fusec::Guard{n * m - DimExpr(16)},
+                                {DimExpr(5) - n - m * DimExpr(3)},
+                                {n - m, 0},
+                                {DimExpr(3) - max(n, m), 0},
+                                {n * DimExpr(2) + DimExpr(1), 16},
+                                {DimExpr(-1), 0}}) {
+    const std::string words = guardWords(std::vector{g}, symbols);
+    CHECK(guardWords(std::vector<bundle::Guard>{{DimCode(g.value), g.modulus}}, symbols) == words);
+    CHECK(DimCode(g.value).str(symbols) == g.value.str(symbols));
+  }
+  // Code of another compiler, which need not be in normal form.
+  DimCode odd = DimCode::symbol(0);
+  using Op = DimCode::Op;
+  for (const DimCode::Instr &i : {DimCode::Instr{Op::Const, -3},
+                                  {Op::Add, 0},
+                                  {Op::Const, 2},
+                                  {Op::Mul, 0},
+                                  {Op::Const, -4},
+                                  {Op::Mul, 0}})
+    odd.code.push_back(i);
+  CHECK(odd.str(symbols) == "(n - 3)*2*-4");
+}

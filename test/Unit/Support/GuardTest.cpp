@@ -17,6 +17,8 @@ TEST_CASE("guards: text, words and what they let through") {
       {{DimExpr(3) - batch}, "batch <= 3", {3, 1}, {4, 1}},
       {{batch * seq - DimExpr(45)}, "batch*`seq len` >= 45", {5, 9}, {4, 11}},
       {{DimExpr(-1) - (batch * seq - DimExpr(45))}, "batch*`seq len` <= 44", {4, 11}, {5, 9}},
+      {{DimExpr(5) - batch - seq}, "batch + `seq len` <= 5", {2, 3}, {3, 3}},
+      {{batch - seq}, "batch - `seq len` >= 0", {3, 3}, {2, 3}},
       {{seq, 16}, "`seq len` % 16 = 0", {1, 32}, {1, 33}},
   };
   for (const Case &c : cases) {
@@ -27,11 +29,11 @@ TEST_CASE("guards: text, words and what they let through") {
     REQUIRE(read.ok());
     CHECK(*read == c.guard);
     CHECK(in.atEnd());
-    CHECK(guardWords({c.guard}, symbols) == c.words);
+    CHECK(guardWords(std::vector{c.guard}, symbols) == c.words);
     CHECK(c.guard.holds(c.holds));
     CHECK(!c.guard.holds(c.fails));
   }
-  CHECK(guardWords({cases[0].guard, cases[4].guard}, symbols) ==
+  CHECK(guardWords(std::vector{cases[0].guard, cases[6].guard}, symbols) ==
         "batch >= 16 and `seq len` % 16 = 0");
   CHECK(!Guard{batch * batch}.holds({INT64_MAX, 1}));
   for (const char *bad : {"(batch > 0)", "(batch % 0 == 0)", "(heads >= 0)", "(batch >= 0"}) {
