@@ -39,7 +39,7 @@ public:
   int64_t mostBytes(int32_t tensor) const;
   /// Bytes of the second arena where all sizes that runs compute are the largest. For a plan that is not run.
   fusert_status mostSizedBytes(size_t &bytes);
-  /// Which of a where's lists runs under the shapes set.
+  /// Whether thenSteps of a where run under the shapes set, or elseSteps.
   bool isThen(int32_t where) const { return isTaken[static_cast<size_t>(2 * where + 1)]; }
   /// Values of all symbols: those that runs compute as the last setSize() left them, or at their bounds.
   const std::vector<int64_t> &symbols() const { return symbolValues; }

@@ -47,7 +47,7 @@ struct PlanOutline {
   const bundle::Program *program = nullptr;
   std::vector<Node> nodes;
   std::vector<Launched> launches;
-  std::vector<Where> wheres; // outer ones first
+  std::vector<Where> wheres;     // outer ones first
   std::vector<Segment> segments; // that of the shapes first, the others in the order of their steps
   std::vector<int32_t> segmentOf; // by tensor
   std::vector<int32_t> types;     // a tensor of each type and shape
