@@ -85,7 +85,7 @@ TEST_CASE("what is written is read back") {
   CHECK(p.steps[5].after[0].to == 3);
   CHECK(p.steps[6].kind == StepKind::Where);
   REQUIRE(p.steps[6].guards.size() == 1);
-  CHECK(p.steps[6].guards[0].value.str(read->symbols) == "1 - n");
+  CHECK(p.steps[6].guards[0].value.str(read->symbols) == "n*-1 + 1");
   CHECK(p.steps[6].elseSteps[0].name == "more");
   CHECK(p.kernels[1].scratchBytes == 256);
   CHECK(p.kernels[1].grids[0].str(read->symbols) == "floordiv(n + 63, 64)");
@@ -167,10 +167,12 @@ TEST_CASE("the same model gives the same bytes; equal weights are stored once") 
 TEST_CASE("lifetimes: a loop keeps what crosses its body") {
   Program p = richModel().programs[0];
   std::vector<Interval> live = computeLiveness(p);
-  // first 0, second 1, total 2, compare 3, if 4, then 5, copies 6, else copies 7, loop 8, again 9, copies 10, after 11
+  // first 0, second 1, total 2, compare 3, if 4, then 5, copies 6, else copies 7, loop 8, again 9, copies 10, after 11,
+  // one 12, more 13
   CHECK((live[2].first == 0 && live[2].last == 1));
   CHECK((live[7].first == 3 && live[7].last == 11)); // flag: set before, set again inside
-  CHECK((live[9].first == 5 && live[9].last == 11));
+  CHECK((live[9].first == 5 && live[9].last == 13)); // both lists of a where
+  CHECK((live[3].last == 11));
 }
 
 TEST_CASE("files appear whole or not at all") {

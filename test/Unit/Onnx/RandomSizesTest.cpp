@@ -44,7 +44,7 @@ TEST_CASE("500 random programs over sizes agree with the interpreter") {
     const auto graph = RandomSizes(seed, kPrograms, true).m.import(options);
     REQUIRE((graph.ok() ? "" : outcome(graph)) == "");
     computed += graph->symbols.size() - numGiven(graph->symbols);
-    ConstantStore store("random-sizes");
+    ConstantStore store;
     const std::string text = print(*graph, &store);
     const auto again = parseGraph(text, "dump", store);
     REQUIRE((again.ok() ? "" : outcome(again)) == "");
