@@ -1,5 +1,7 @@
 #include "Tiling/lower/KernelWriter.h"
 
+#include <algorithm>
+
 namespace fusec::lowering {
 
 Stmt storeStmt(BufferId buffer, std::vector<NodeId> indices, NodeId value) {
@@ -35,7 +37,8 @@ int64_t constantTile(const BoundSchedule &bound, AxisId axis,
 
 int64_t mostOfTile(const BoundSchedule &bound, AxisId axis,
                    std::span<const LoopNode *const> loops) {
-  return bound.program.mostOf(bound.tile(axis, loops)).value_or(0);
+  const std::optional<int64_t> most = bound.program.mostOf(bound.tile(axis, loops));
+  return most ? std::max<int64_t>(*most, 1) : 0; // an empty one has a place that nobody uses
 }
 
 KernelWriter::KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols)

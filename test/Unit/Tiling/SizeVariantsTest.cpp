@@ -152,6 +152,15 @@ TEST_CASE("size variants: a row of limited length lies in a block's own memory")
   }
 }
 
+TEST_CASE("size variants: an axis that is empty at all sizes") {
+  const std::string text =
+      ProgramText("p", kRows)
+          .input("a", "n,min(n, 0)")
+          .input("b", "64,min(n, 0)")
+          .reduction("c", "i:n, j:64; k:min(n, 0)", "sum", "mul(%a[i, k], %b[j, k])");
+  checkVariants(text, {{1}, {37}, {128}}, 1);
+}
+
 TEST_CASE("size variants: a size that is gone where another one is 1 is not written in") {
   checkVariants("expr p\n" + kBatches +
                     "tensor %a: f32[b,40] input\ntensor %c: f32[n] input\n"
