@@ -83,7 +83,7 @@ private:
     std::vector<int64_t> values = optValues(sized.symbols);
     for (size_t s = 0; s < values.size(); ++s)
       if (const Symbol &symbol = sized.symbols[s]; kindOf(symbol) == SymbolKind::Batch)
-        values[s] = std::clamp(2 * symbol.divisor, symbol.min, symbol.max);
+        values[s] = std::clamp(std::min(symbol.divisor, INT64_MAX / 2) * 2, symbol.min, symbol.max);
     setComputed(sized.symbols, values);
     return values;
   }

@@ -239,7 +239,7 @@ Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
   int64_t most = 1;
   for (SymbolId s : symbolsOf(pattern))
     most = std::max(most, symbols[static_cast<size_t>(s)]);
-  return {std::string(kSizeMost), 2 * most};
+  return {std::string(kSizeMost), most <= INT64_MAX / 2 ? 2 * most : INT64_MAX};
 }
 
 /// The guards of a leaf, and those without which its schedule would be wrong. What a symbol of one size alone is asked
@@ -300,7 +300,7 @@ private:
     add(schedule, path);
     const std::vector<Guard> &tested = list.back().guards;
     const auto isTested = [&](const Guard &guard) { return isImplied(guard, path); };
-    // A size that another leaf is for is not sent to `far`: where all are 1 no row is long.
+    // What a leaf for a size of 1 refuses goes on to the leaves behind it, not to what is best for large sizes.
     const bool isOne = std::ranges::any_of(sizeLimits(pattern, list.back().schedule.via),
                                            [](const SizeLimit &l) { return l.least == l.most; });
     if (!path.empty() && !isOne && !std::ranges::all_of(tested, isTested))
