@@ -4,8 +4,9 @@
 //
 //   (u + r) floordiv n  =  u floordiv n + (u mod n + r) floordiv n        r: 0, 1, 2, .. in the lanes
 //
-// The second quotient is of small numbers. Up to 2^32 doubles hold it exactly: a correctly rounded quotient of integers
-// below 2^53 is at no integer that the true one does not reach. A larger n it reaches once at most.
+// u may be negative: a part of a launch takes the blocks in front of it away. The second quotient is of small numbers.
+// Up to 2^32 doubles hold it exactly: a correctly rounded quotient of integers below 2^53 is at no integer that the
+// true one does not reach. A larger n it reaches once at most.
 #include "Codegen/Emitter.h"
 
 namespace fusec {
@@ -47,8 +48,8 @@ private:
 
 } // namespace
 
-/// Adds an index to the sum of what all lanes have, and of what each has of its own. False if it is no such sum of
-/// numbers that are not negative, or lanes may be far apart.
+/// Adds an index to the sum of what all lanes have, and of what each has of its own. False if it is no such sum, or
+/// what lanes have of their own may be negative or far apart.
 bool Emitter::splitIndex(NodeId id, Value *&common, Value *&apart, int64_t &mostApart) {
   const Val v = eval(id);
   const Scalar &s = kernel.body[id];
@@ -57,7 +58,7 @@ bool Emitter::splitIndex(NodeId id, Value *&common, Value *&apart, int64_t &most
            splitIndex(s.args[1], common, apart, mostApart);
   const IndexRange range = kernel.body.rangeOf(id);
   const int64_t most = v.varying ? range.max : v.step * (width - 1);
-  if (range.min < 0 || v.step < 0 || most > kMostApart - mostApart)
+  if ((v.varying && range.min < 0) || v.step < 0 || most > kMostApart - mostApart)
     return false;
   mostApart += most;
   if (v.varying) {
@@ -86,7 +87,11 @@ Val Emitter::divideIndex(const Scalar &s) {
   // Told to be no 0, a division may leave the loops that it does not depend on.
   Value *by = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, n.v, b.getInt64(1));
   Value *all = b.CreateVectorSplat(width, by);
-  Value *left = b.CreateAdd(b.CreateVectorSplat(width, b.CreateURem(common, by)), apart);
+  Value *rest = b.CreateSRem(common, by), *quotient = b.CreateSDiv(common, by);
+  Value *isBelow = b.CreateICmpSLT(rest, b.getInt64(0));
+  rest = b.CreateAdd(rest, b.CreateSelect(isBelow, by, b.getInt64(0)));
+  quotient = b.CreateSub(quotient, b.CreateZExt(isBelow, b.getInt64Ty()));
+  Value *left = b.CreateAdd(b.CreateVectorSplat(width, rest), apart);
   WholeDoubles whole(b, width);
   Value *small = b.CreateICmpULE(by, b.getInt64(kSmall));
   Value *held = b.CreateVectorSplat(width, b.CreateSelect(small, by, b.getInt64(1)));
@@ -95,7 +100,7 @@ Val Emitter::divideIndex(const Scalar &s) {
   Value *isReached = b.CreateICmpUGE(left, all);
   if (isQuotient) {
     Value *more = b.CreateSelect(small, whole.to(times), b.CreateZExt(isReached, left->getType()));
-    return {b.CreateAdd(b.CreateVectorSplat(width, b.CreateUDiv(common, by)), more), 0, true};
+    return {b.CreateAdd(b.CreateVectorSplat(width, quotient), more), 0, true};
   }
   Value *product = whole.to(b.CreateFMul(times, whole.from(held)));
   Value *taken = b.CreateSelect(isReached, all, llvm::Constant::getNullValue(left->getType()));

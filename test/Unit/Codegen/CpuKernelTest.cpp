@@ -161,8 +161,8 @@ TEST_CASE("indices taken apart by sizes of a run", "[codegen]") {
     param out %t i64[64]
     phase (b: 8) {
       lane l in 8 {
-        %q[b*8 + l] = floordiv(b*1000003 + l*5, dim(n))
-        %r[b*8 + l] = floormod(b*1000003 + l*5, dim(n))
+        %q[b*8 + l] = floordiv(b*1000003 + l*5 + dim(n*-3 + 1), dim(n))
+        %r[b*8 + l] = floormod(b*1000003 + l*5 - 4000009, dim(n))
         %s[b*8 + l] = floordiv(b*4000000000000 + floormod(l*3, 8) + l, dim(n))
         let t1 = b*4000000000000 + floormod(l*3, 8) + l;
         %t[b*8 + l] = floormod(t1, dim(n)) + floormod(floordiv(t1, dim(n)), dim(n))
