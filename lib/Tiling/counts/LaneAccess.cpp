@@ -64,6 +64,25 @@ double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneA
                     [&](int position) { return access->stride[position].isConst(1); });
 }
 
+/// True if vectors along a flat axis of a size that a run tells may hold the end of one row and the start of another
+/// that lies elsewhere: their places are worked out lane by lane.
+static bool rowsEndWithinVectors(const BoundSchedule &bound, int equation, const AxisUse &use,
+                                 const FlatAccess &access) {
+  const std::vector<Axis> &axes = bound.equation(equation).axes;
+  if (std::ranges::all_of(use.positions, [&](int p) { return axes[p].extent.isConst(); }))
+    return false;
+  DimExpr row(1);
+  for (size_t i = use.positions.size(); i-- > 1;) {
+    const int position = use.positions[i], next = use.positions[i - 1];
+    row = row * axes[position].extent;
+    if (row.isConst() && row.constValue() % bound.schedule.lanes == 0)
+      return false;
+    if (access.stride[next] != access.stride[position] * axes[position].extent)
+      return true;
+  }
+  return false;
+}
+
 bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                    const StagedExtents *staged) {
   const AxisUse *use = bound.use(laneAxis, read.equation);
@@ -80,7 +99,8 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
     return !stride || (*stride != 0 && *stride != 1);
   }
   const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];
-  return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
+  return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
+         rowsEndWithinVectors(bound, read.equation, *use, *access);
 }
 
 LanePattern::LanePattern(const BoundSchedule &bound, int equation, std::vector<int> positions,

@@ -1,5 +1,6 @@
 // What schedules are counted as, where it decides which one is taken.
 #include "Candidates.h"
+#include "EditedSchedule.h"
 #include "Cost/Cost.h"
 #include "Gir/Passes.h"
 #include "Gir/StatementPaths.h"
@@ -46,6 +47,31 @@ TEST_CASE("work: sums that wait for themselves, one of a few registers, leave pl
     const Schedule wide = valueOf(bestSchedules(many, target)).back().schedule;
     CHECK(countWork({wide, many}, target).front().stalls == 0);
   }
+}
+
+TEST_CASE("work: lanes that cross rows of a length that a run tells are gathered") {
+  const Target target = targetNamed("x86-64-v3");
+  const auto gathersOf = [&](const std::string &symbol, const std::string &rows,
+                             const std::string &elements) {
+    const ExprProgram pattern = patternFrom(
+        ProgramText("rows", symbol)
+            .input("x", "37,5")
+            .input("w", "5," + rows)
+            .reduction("y", "i:37, j:" + rows + "; k:5", "sum", "mul(%x[i, k], %w[k, j])"));
+    const Schedule schedule = scheduleFrom("schedule column units 1 lanes 8 {\n"
+                                           "  axis r reduction (2) of e0 # extent 5\n"
+                                           "  axis x spatial (0, 1) of e0 # extent " +
+                                               elements +
+                                               "\n  tree { block x:64 { seq x:8 {\n"
+                                               "    lane x:1 { init e0 }\n"
+                                               "    seq r:1 { lane x:1 { compute e0 } }\n"
+                                               "    lane x:1 { store e0 } } } }\n}\n",
+                                           pattern);
+    return countWork({schedule, pattern}, target).front().gathers;
+  };
+  // Of both operands, in each of five steps of eight vectors a block.
+  CHECK(gathersOf("symbol n = 1..9000 opt 496 divisor 1\n", "n", "n*37") == 2 * 5 * 8 * 8);
+  CHECK(gathersOf("", "496", "18352") == 0); // whole vectors of a row
 }
 
 TEST_CASE("work: of a constant what is read counts, not all of it") {
