@@ -278,7 +278,7 @@ private:
       for (Diagnostic &warning : spillWarnings(*found, target.target.name))
         report.warnings.push_back(std::move(warning));
     if (state.needs(Stage::Gir)) // a dump of gir brings no schedules
-      report.targets.back().predictedSec = predictedSeconds(target);
+      report.targets.back().predictedSec = predictedSeconds(state.program, target);
     return success();
   }
 

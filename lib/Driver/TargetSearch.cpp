@@ -136,10 +136,8 @@ Status lowerToGir(const ExprProgram &model, TargetState &target, const PassObser
   return status;
 }
 
-double predictedSeconds(const TargetState &target) {
-  if (target.plan.patterns.empty())
-    return 0;
-  return predictAt(target, optValues(target.plan.patterns[0].program.symbols)).seconds;
+double predictedSeconds(const ExprProgram &model, const TargetState &target) {
+  return predictAt(target, optValues(programOf(model, target).symbols)).seconds;
 }
 
 } // namespace fusec

@@ -26,6 +26,6 @@ Status lowerToGir(const ExprProgram &program, TargetState &target,
 
 /// Predicted seconds of plan and schedules: the total that `fusec explain` gives. Symbols have their opt values, as in
 /// the search; both ways of a branch count, and a loop runs once.
-double predictedSeconds(const TargetState &target);
+double predictedSeconds(const ExprProgram &model, const TargetState &target);
 
 } // namespace fusec

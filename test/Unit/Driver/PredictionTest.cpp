@@ -19,8 +19,8 @@ TEST_CASE("a search that runs out of thorough evaluations expects no less than w
     options.inspect = [&](const CompileState &state) {
       for (const TargetState &target : state.targets) {
         expected[thorough > 0] += target.plan.seconds;
-        made[thorough > 0] += predictedSeconds(target);
-        CHECK(target.plan.seconds >= predictedSeconds(target) * (1 - 1e-9));
+        made[thorough > 0] += predictedSeconds(state.program, target);
+        CHECK(target.plan.seconds >= predictedSeconds(state.program, target) * (1 - 1e-9));
       }
       return success();
     };
@@ -40,7 +40,7 @@ TEST_CASE("the search prices the schedules that are made in the end") {
     options.inspect = [&](const CompileState &state) {
       for (const TargetState &target : state.targets) {
         INFO(model << " " << target.target.name);
-        const double seconds = predictedSeconds(target);
+        const double seconds = predictedSeconds(state.program, target);
         CHECK(seconds > 0);
         // A plan's sum is of multiples of 2^-50 s.
         CHECK_THAT(target.plan.seconds, Catch::Matchers::WithinRel(seconds, 1e-9) ||
