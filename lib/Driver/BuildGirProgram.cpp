@@ -51,8 +51,11 @@ private:
     const Pattern &pattern = state.plan.patterns[p];
     built.emplace_back();
     std::map<std::string, BuiltKernel> made; // by all that a kernel depends on
+    std::vector<Symbol> ranges = pattern.program.symbols; // those of the sizes that its plan is for
+    for (size_t s = 0; s < ranges.size(); ++s)
+      ranges[s].name = program.symbols[s].name;
     for (const ScheduleVariant &variant : state.schedules[p]) {
-      const std::vector<Symbol> symbols = guardedSymbols(variant, program.symbols);
+      const std::vector<Symbol> symbols = guardedSymbols(variant, ranges);
       std::string key = print(variant.schedule, pattern.program);
       for (const Symbol &symbol : symbols)
         key += symbolText(symbol);
@@ -106,8 +109,8 @@ private:
     ExecStep where;
     where.kind = ExecStep::Kind::Where;
     where.name = step.name;
-    for (SymbolId s : step.ones)
-      for (Guard &guard : guardsOf({s, 1, 1}, program.symbols))
+    for (const SizeLimit &limit : step.sizes)
+      for (Guard &guard : guardsOf(limit, program.symbols))
         where.guards.push_back(std::move(guard));
     ownTemps.emplace();
     ownSuffix = ".where" + std::to_string(++wheres);

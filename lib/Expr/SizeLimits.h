@@ -13,15 +13,19 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t symbol);
 constexpr std::string_view kSizeMost = "size-most";
 std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most);
 
-/// The program where all of these symbols are 1; nullopt where one of them cannot be, or nothing uses it.
-std::optional<ExprProgram> withOnes(const ExprProgram &program, const std::vector<SymbolId> &ones);
-
 /// Sizes that a symbol has where an alternative is right.
 struct SizeLimit {
   SymbolId symbol;
   int64_t least, most;
   bool allows(int64_t size) const { return least <= size && size <= most; }
+  bool operator==(const SizeLimit &) const = default;
 };
+/// The program for sizes within all of these limits: what is 1 is written in, other symbols have a smaller range.
+/// nullopt where a symbol has no such size, or nothing uses it.
+std::optional<ExprProgram> within(const ExprProgram &program, const std::vector<SizeLimit> &limits);
+/// The program for the sizes that are not. A single limit from a symbol's least size on leaves the larger ones; what
+/// others leave is no range, and the program is for all sizes as before.
+ExprProgram beyond(const ExprProgram &program, const std::vector<SizeLimit> &limits);
 /// Tests that let through what a limit allows and no other size.
 std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &symbols);
 /// Collects the limits that these alternatives of the pattern set beyond its symbols' ranges; none: they are right for

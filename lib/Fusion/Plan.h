@@ -2,6 +2,7 @@
 #include "Cost/LaunchTime.h"
 #include "Expr/Expr.h"
 #include "Expr/SharedCopies.h"
+#include "Expr/SizeLimits.h"
 #include "Support/Hash.h"
 #include "Target/Target.h"
 
@@ -31,9 +32,9 @@ struct PlanStep {
   // If, Loop, Size: the Control they come from, with its items replaced by steps
   Control control;
   std::vector<PlanStep> thenSteps, elseSteps;
-  // Where: thenSteps run the program with these symbols as 1 (withOnes), elseSteps that for all sizes. It is the only
+  // Where: thenSteps run the program within these sizes (Expr/SizeLimits.h), elseSteps that beyond them. It is the only
   // step of a plan, or of the elseSteps of another one.
-  std::vector<SymbolId> ones;
+  std::vector<SizeLimit> sizes;
 };
 
 /// A value that one launch writes to device memory and another reads, and the reason why the two are not one kernel.
@@ -67,8 +68,8 @@ struct Plan {
 const std::vector<PlanStep> &stepsAt(const Plan &plan, const std::vector<int64_t> &symbols);
 /// The sizes that those steps alone are for, in words; empty: they are for all sizes.
 std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols);
-/// "batch = 1, length = 1"
-std::string whereText(const std::vector<SymbolId> &ones, const std::vector<Symbol> &symbols);
+/// "batch = 1, length = 2..16"
+std::string whereText(const std::vector<SizeLimit> &sizes, const std::vector<Symbol> &symbols);
 
 /// The predicted cost of a pattern as one kernel without phases.
 struct KernelTime {
@@ -145,10 +146,10 @@ struct PlanOptions {
 Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
                        const ScheduleOracle &oracle, const PlanOptions &options = {});
 
-/// Adds plans of their own for sizes of 1, where the plan for all sizes would be much slower than one that knows them:
+/// Adds plans of their own for few tokens, where the plan for all sizes would be much slower than one that knows them:
 /// there most of the time goes into launches, and a block holds what else goes through memory. One where all of
-/// `lengths` are 1, as for a single token, and one for a batch of one too. None for a program with branches or
-/// loops of the host, and only in the full search.
+/// `lengths` are 1, as for a single token, one for a batch of one too, and one where they are small. None for a program
+/// with branches or loops of the host, and only in the full search.
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
                      const Target &target, const ScheduleOracle &oracle,
                      const PlanOptions &options = {});

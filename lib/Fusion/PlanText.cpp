@@ -1,4 +1,3 @@
-#include "Expr/SizeLimits.h"
 #include "Fusion/CutPattern.h"
 #include "Support/Diag.h"
 #include "Support/UniqueNames.h"
@@ -172,24 +171,34 @@ private:
           std::ranges::find_if(program->symbols, [&](const Symbol &s) { return s.name == name; });
       if (at == program->symbols.end())
         return in.error("no symbol is named '" + name + "'");
-      step.ones.push_back(static_cast<SymbolId>(at - program->symbols.begin()));
+      SizeLimit limit{static_cast<SymbolId>(at - program->symbols.begin()), 1, 1};
       FUSEC_CHECK(in.expect("="));
-      FUSEC_CHECK(in.expect("1"));
+      FUSEC_TRY(limit.least, in.integer());
+      limit.most = limit.least;
+      if (in.accept("..")) {
+        FUSEC_TRY(limit.most, in.integer());
+      }
+      step.sizes.push_back(limit);
     } while (in.accept(","));
-    step.name = whereText(step.ones, program->symbols);
-    const std::optional<ExprProgram> sized = withOnes(*program, step.ones);
+    step.name = whereText(step.sizes, program->symbols);
+    const std::optional<ExprProgram> sized = within(*program, step.sizes);
     if (!sized)
-      return in.error("expected sizes of equations that may be 1, found " + step.name);
+      return in.error("expected sizes that equations may have, found " + step.name);
     FUSEC_CHECK(in.expect("{"));
-    const ExprProgram *all = std::exchange(program, &*sized);
-    Index ofAll = std::exchange(index, indexOf(*sized));
-    FUSEC_TRY(step.thenSteps, parseSteps(depth + 1));
-    program = all;
-    index = std::move(ofAll);
+    FUSEC_TRY(step.thenSteps, parseStepsOf(*sized, depth + 1));
     FUSEC_CHECK(in.expect("else"));
     FUSEC_CHECK(in.expect("{"));
-    FUSEC_TRY(step.elseSteps, parseSteps(depth + 1));
+    FUSEC_TRY(step.elseSteps, parseStepsOf(beyond(*program, step.sizes), depth + 1));
     return step;
+  }
+
+  Result<std::vector<PlanStep>> parseStepsOf(const ExprProgram &sized, int depth) {
+    const ExprProgram *all = std::exchange(program, &sized);
+    Index ofAll = std::exchange(index, indexOf(sized));
+    FUSEC_TRY(std::vector<PlanStep> steps, parseSteps(depth));
+    program = all;
+    index = std::move(ofAll);
+    return steps;
   }
 
   Result<PlanStep> parseLaunch() {
@@ -309,16 +318,17 @@ public:
 
 private:
   Status verifyWhere(const PlanStep &step, const std::string &where) {
-    const std::optional<ExprProgram> sized = withOnes(program, step.ones);
+    const std::optional<ExprProgram> sized = within(program, step.sizes);
     if (!sized || std::ranges::any_of(program.items, [](const Item &item) {
           return std::holds_alternative<Control>(item.value);
         }))
       return error("where " + step.name,
-                   "it is for sizes of equations that may be 1, in a program without branches and "
+                   "it is for sizes that equations may have, in a program without branches and "
                    "loops");
     FUSEC_CHECK(
         StepVerifier(*sized).verify(step.thenSteps, sized->items, where + " where " + step.name));
-    return verify(step.elseSteps, program.items, where);
+    const ExprProgram others = beyond(program, step.sizes);
+    return StepVerifier(others).verify(step.elseSteps, others.items, where);
   }
 
   static Diagnostic error(const std::string &who, const std::string &text) {
@@ -377,8 +387,9 @@ static const PlanStep *whereOf(const std::vector<PlanStep> &steps,
                                const std::vector<int64_t> &symbols) {
   if (steps.size() != 1 || steps[0].kind != PlanStep::Kind::Where)
     return nullptr;
-  const bool holds = std::ranges::all_of(
-      steps[0].ones, [&](SymbolId s) { return symbols[static_cast<size_t>(s)] == 1; });
+  const bool holds = std::ranges::all_of(steps[0].sizes, [&](const SizeLimit &limit) {
+    return limit.allows(symbols[static_cast<size_t>(limit.symbol)]);
+  });
   return holds ? &steps[0] : whereOf(steps[0].elseSteps, symbols);
 }
 
@@ -396,10 +407,15 @@ std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols) {
   return where ? where->name : "";
 }
 
-std::string whereText(const std::vector<SymbolId> &ones, const std::vector<Symbol> &symbols) {
+std::string whereText(const std::vector<SizeLimit> &sizes, const std::vector<Symbol> &symbols) {
   std::string text;
-  for (SymbolId s : ones)
-    text += (text.empty() ? "" : ", ") + nameToText(symbols[static_cast<size_t>(s)].name) + " = 1";
+  for (const SizeLimit &limit : sizes) {
+    text += (text.empty() ? "" : ", ") +
+            nameToText(symbols[static_cast<size_t>(limit.symbol)].name) + " = " +
+            std::to_string(limit.least);
+    if (limit.most != limit.least)
+      text += ".." + std::to_string(limit.most);
+  }
   return text;
 }
 

@@ -1,14 +1,18 @@
-// Plans of their own for a single token and for a batch of one. What takes two launches there takes as many for all
-// sizes as blocks have no room for rows of any number:
+// Plans of their own for a single token, for a batch of one too, and for a few tokens. What takes two launches there
+// takes as many for all sizes as blocks have no room for rows of any number:
 //
 //   where length = 1 {
 //     launch { q | k | v | scores | softmax | ... }     # each value of the layer is one row, held by a block
 //   } else {
-//     launch { q k v } launch { scores } ...
+//     where length = 2..16 {
+//       launch { q k v } launch { scores softmax ... }  # a block has room for such rows
+//     } else {
+//       launch { q k v } launch { scores } ...          # kernels for 17 and more
+//     }
 //   }
 //
-// Each such plan is searched on the program with the ones written in (Expr/SizeLimits.h), and kept where the kernels of
-// the plan for all sizes, with the best schedules that they could have for a size of 1, take much longer.
+// Each such plan is searched on the program for these sizes (Expr/SizeLimits.h), and kept where the kernels of the plan
+// for all sizes, with the best schedules that they could have there, take much longer.
 #include "Cost/Cost.h"
 #include "Expr/SizeLimits.h"
 #include "Fusion/AccurateCost.h"
@@ -25,65 +29,92 @@ namespace {
 
 /// A plan of its own doubles the code of a size: it has to save so much of the time.
 constexpr double kLeastGain = 1.15;
+/// Tokens of a short question, or of a step that checks several at once.
+constexpr int64_t kFewTokens = 16;
 
 class WherePlanner {
 public:
   WherePlanner(Plan &plan, const ExprProgram &program, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
-      : plan(plan), program(program), target(target), oracle(oracle), options(options),
-        present(&plan.steps) {
-    for (size_t p = 0; p < plan.patterns.size(); ++p)
-      numbers[plan.patterns[p].signature] = static_cast<int>(p);
+      : plan(plan), program(program), target(target), oracle(oracle), options(options) {}
+
+  /// Plans for single tokens, then for a batch of one too, then for a few tokens.
+  Status run(const std::vector<SymbolId> &lengths) {
+    std::vector<SymbolId> all = lengths;
+    for (size_t s = 0; s < program.symbols.size(); ++s)
+      if (!program.symbols[s].definition && kindOf(program.symbols[s]) == SymbolKind::Batch)
+        all.push_back(static_cast<SymbolId>(s));
+    FUSEC_TRY(std::optional<Where> single, planWithin(program, limits(lengths, 1), plan));
+    FUSEC_TRY(std::optional<Where> alone,
+              all == lengths ? std::optional<Where>()
+                             : planWithin(program, limits(all, 1), single ? single->plan : plan));
+    const ExprProgram longer = single ? beyond(program, single->sizes) : program;
+    FUSEC_TRY(std::optional<Where> few, planWithin(longer, limits(lengths, kFewTokens), plan));
+    std::vector<Where> wheres;
+    for (std::optional<Where> *where : {&alone, &single, &few})
+      if (*where)
+        wheres.push_back(std::move(**where));
+    if (!wheres.empty())
+      plan.steps = nested(std::move(wheres));
+    return success();
   }
 
-  /// Puts a plan for these sizes in front, where it gains enough. With `forFew` it is one for a few rows of a batch.
-  Status tryOnes(const std::vector<SymbolId> &ones, bool forFew) {
-    const std::optional<ExprProgram> sized = withOnes(program, ones);
-    if (!sized)
-      return success();
+private:
+  /// A plan for some sizes.
+  struct Where {
+    std::vector<SizeLimit> sizes;
+    Plan plan;
+  };
+
+  static std::vector<SizeLimit> limits(const std::vector<SymbolId> &symbols, int64_t most) {
+    std::vector<SizeLimit> sizes;
+    for (SymbolId s : symbols)
+      sizes.push_back({s, 1, most});
+    return sizes;
+  }
+
+  /// The plan within these sizes of a program, where it gains enough; `present` runs there else.
+  Result<std::optional<Where>> planWithin(const ExprProgram &of, std::vector<SizeLimit> sizes,
+                                          const Plan &present) {
+    for (SizeLimit &limit : sizes)
+      limit.least = std::max(limit.least, of.symbols[static_cast<size_t>(limit.symbol)].min);
+    const std::optional<ExprProgram> sized = within(of, sizes);
+    if (sizes.empty() || !sized)
+      return std::optional<Where>();
     ExprProgram asked = *sized;
-    asked.symbols = tunedFor(asked.symbols, forFew ? fewRows(*sized) : optValues(sized->symbols));
-    int launches = 0;
-    FUSEC_TRY(const double now, secondsOfPresent(asked, launches));
+    asked.symbols = tunedFor(asked.symbols, typical(*sized, sizes));
+    FUSEC_TRY(const double now, secondsOf(present, asked));
     // No plan has less than one launch.
+    const auto launches = static_cast<double>(present.steps.size());
     const double least = std::min(target.launchSec, target.ownLaunchSec);
     if (launches < 2 || now < kLeastGain * (now - (launches - 1) * least))
-      return success();
+      return std::optional<Where>();
     FUSEC_TRY(Plan own, planAsIs(asked, target, oracle, options));
     plan.evaluations.quick += own.evaluations.quick;
     plan.evaluations.accurate += own.evaluations.accurate;
     if (now < kLeastGain * own.seconds)
-      return success();
+      return std::optional<Where>();
     recut(own, *sized);
-    for (PlanStep &step : own.steps)
-      step.pattern = add(std::move(own.patterns[static_cast<size_t>(step.pattern)]));
-    PlanStep where;
-    where.kind = PlanStep::Kind::Where;
-    where.ones = ones;
-    where.name = whereText(ones, program.symbols);
-    where.thenSteps = std::move(own.steps);
-    where.elseSteps = std::move(plan.steps);
-    plan.steps.clear();
-    plan.steps.push_back(std::move(where));
-    present = &plan.steps[0].thenSteps;
-    return success();
+    return std::optional<Where>({std::move(sizes), std::move(own)});
   }
 
-  /// Numbers the patterns in the order of the text, as whoever reads it does.
-  void renumber() {
-    std::vector<Pattern> ordered;
-    std::map<int, int> numbered;
-    renumber(plan.steps, ordered, numbered);
-    plan.patterns = std::move(ordered);
-  }
-
-private:
-  /// Values of the symbols with more than one row in a batch, but few.
-  static std::vector<int64_t> fewRows(const ExprProgram &sized) {
+  /// Sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where they are
+  /// alone, so that this one is for several rows in a batch, but few.
+  static std::vector<int64_t> typical(const ExprProgram &sized,
+                                      const std::vector<SizeLimit> &sizes) {
     std::vector<int64_t> values = optValues(sized.symbols);
+    const bool isSingle =
+        std::ranges::all_of(sizes, [](const SizeLimit &limit) { return limit.most == 1; });
+    const auto set = [&](size_t s, int64_t wanted) {
+      const Symbol &symbol = sized.symbols[s];
+      const int64_t multiple = ceilDiv(DimExpr(wanted), DimExpr(symbol.divisor)).constValue();
+      values[s] = std::clamp(multiple * symbol.divisor, symbol.min, symbol.max);
+    };
     for (size_t s = 0; s < values.size(); ++s)
-      if (const Symbol &symbol = sized.symbols[s]; kindOf(symbol) == SymbolKind::Batch)
-        values[s] = std::clamp(std::min(symbol.divisor, INT64_MAX / 2) * 2, symbol.min, symbol.max);
+      if (isSingle && kindOf(sized.symbols[s]) == SymbolKind::Batch)
+        set(s, 2);
+    for (const SizeLimit &limit : sizes)
+      set(static_cast<size_t>(limit.symbol), limit.least + (limit.most - limit.least) / 2);
     setComputed(sized.symbols, values);
     return values;
   }
@@ -103,7 +134,7 @@ private:
     std::map<TensorId, int> uses;
   };
 
-  /// Cuts the same kernels out of a program whose symbols may have any size.
+  /// Cuts the same kernels out of a program for other sizes.
   static void recut(Plan &own, const ExprProgram &sized) {
     const Equations equations(sized);
     Plan cut;
@@ -119,13 +150,13 @@ private:
     own.patterns = std::move(cut.patterns);
   }
 
-  /// Seconds of the kernels that run at these sizes so far, each with the best schedule that it has for them.
-  Result<double> secondsOfPresent(const ExprProgram &sized, int &launches) {
+  /// Seconds of a plan's kernels at these sizes, each with the best schedule that it has for them.
+  Result<double> secondsOf(const Plan &present, const ExprProgram &sized) {
     const Equations equations(sized);
     double sum = 0;
-    launches = static_cast<int>(present->size());
-    for (const PlanStep &step : *present) {
-      const std::vector<int> &starts = plan.patterns[static_cast<size_t>(step.pattern)].phaseStarts;
+    for (const PlanStep &step : present.steps) {
+      const std::vector<int> &starts =
+          present.patterns[static_cast<size_t>(step.pattern)].phaseStarts;
       Group phase;
       for (size_t e = 0; e < step.equations.size(); ++e) {
         phase.equations.push_back(equations.named.at(step.equations[e]));
@@ -145,26 +176,45 @@ private:
     return sum;
   }
 
-  void renumber(std::vector<PlanStep> &steps, std::vector<Pattern> &ordered,
-                std::map<int, int> &numbered) {
-    for (PlanStep &step : steps) {
-      if (step.kind == PlanStep::Kind::Launch) {
-        const auto [at, isNew] = numbered.emplace(step.pattern, static_cast<int>(ordered.size()));
-        if (isNew)
-          ordered.push_back(std::move(plan.patterns[static_cast<size_t>(step.pattern)]));
-        step.pattern = at->second;
-      }
-      renumber(step.thenSteps, ordered, numbered);
-      renumber(step.elseSteps, ordered, numbered);
+  /// A chain of steps, each behind the else of the one in front, with the plan for all other sizes at its end. Patterns
+  /// are numbered in the order of the text, as whoever reads it does.
+  std::vector<PlanStep> nested(std::vector<Where> wheres) {
+    Plan others;
+    others.patterns = std::move(plan.patterns);
+    others.steps = std::move(plan.steps);
+    plan.patterns.clear();
+    ExprProgram left = program;
+    std::vector<PlanStep> chain;
+    for (Where &where : wheres) {
+      PlanStep step;
+      step.kind = PlanStep::Kind::Where;
+      step.name = whereText(where.sizes, program.symbols);
+      step.thenSteps = taken(where.plan);
+      left = beyond(left, where.sizes);
+      step.sizes = std::move(where.sizes);
+      chain.push_back(std::move(step));
     }
+    recut(others, left);
+    std::vector<PlanStep> steps = taken(others);
+    for (; !chain.empty(); chain.pop_back()) {
+      chain.back().elseSteps = std::move(steps);
+      steps = {};
+      steps.push_back(std::move(chain.back()));
+    }
+    return steps;
   }
 
-  int add(Pattern pattern) {
-    const auto [at, isNew] =
-        numbers.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
-    if (isNew)
-      plan.patterns.push_back(std::move(pattern));
-    return at->second;
+  /// A plan's steps, with its patterns among those of the whole plan.
+  std::vector<PlanStep> taken(Plan &own) {
+    for (PlanStep &step : own.steps) {
+      Pattern &pattern = own.patterns[static_cast<size_t>(step.pattern)];
+      const auto [at, isNew] =
+          numbers.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
+      if (isNew)
+        plan.patterns.push_back(pattern);
+      step.pattern = at->second;
+    }
+    return std::move(own.steps);
   }
 
   Plan &plan;
@@ -172,8 +222,7 @@ private:
   const Target &target;
   const ScheduleOracle &oracle;
   const PlanOptions &options;
-  const std::vector<PlanStep> *present; // what runs so far at the sizes that are tried next
-  std::map<Hash128, int> numbers;       // of patterns
+  std::map<Hash128, int> numbers; // of patterns
 };
 
 } // namespace
@@ -185,17 +234,7 @@ Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<S
         return std::holds_alternative<Control>(item.value);
       }))
     return success();
-  std::vector<SymbolId> all = lengths;
-  for (size_t s = 0; s < program.symbols.size(); ++s)
-    if (!program.symbols[s].definition && kindOf(program.symbols[s]) == SymbolKind::Batch)
-      all.push_back(static_cast<SymbolId>(s));
-  WherePlanner planner(plan, program, target, oracle, options);
-  if (!lengths.empty())
-    FUSEC_CHECK(planner.tryOnes(lengths, true));
-  if (all != lengths)
-    FUSEC_CHECK(planner.tryOnes(all, false));
-  planner.renumber();
-  return success();
+  return WherePlanner(plan, program, target, oracle, options).run(lengths);
 }
 
 } // namespace fusec

@@ -71,14 +71,6 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
   return program;
 }
 
-std::optional<ExprProgram> withOnes(const ExprProgram &program, const std::vector<SymbolId> &ones) {
-  std::optional<ExprProgram> made = program;
-  for (SymbolId s : ones)
-    if (made)
-      made = sizeOne(*made, int64_t{s} + 1);
-  return made;
-}
-
 std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
   std::vector<SymbolId> used;
   for (const Item &item : pattern.items)
@@ -88,6 +80,46 @@ std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
   return used;
 }
 
+/// Takes the sizes out of a symbol's range that are not from `least` to `most`; false where none is left.
+static bool narrow(Symbol &symbol, int64_t least, int64_t most) {
+  const auto multiples = [&](const DimExpr &count) { return count.constValue() * symbol.divisor; };
+  const DimExpr divisor(symbol.divisor);
+  if (least > symbol.min)
+    symbol.min = multiples(ceilDiv(DimExpr(least), divisor));
+  if (most < symbol.max)
+    symbol.max = multiples(floorDiv(DimExpr(most), divisor));
+  if (symbol.min > symbol.max)
+    return false;
+  if (!kindOf(symbol))
+    symbol.opt = std::clamp(symbol.opt, symbol.min, symbol.max);
+  return true;
+}
+
+std::optional<ExprProgram> within(const ExprProgram &program,
+                                  const std::vector<SizeLimit> &limits) {
+  std::optional<ExprProgram> made = program;
+  for (const SizeLimit &limit : limits)
+    if (limit.least == 1 && limit.most == 1) {
+      made = sizeOne(*made, int64_t{limit.symbol} + 1);
+      if (!made)
+        return std::nullopt;
+    } else if (!std::ranges::binary_search(symbolsOf(*made), limit.symbol) ||
+               !narrow(made->symbols[static_cast<size_t>(limit.symbol)], limit.least, limit.most)) {
+      return std::nullopt;
+    }
+  return made;
+}
+
+ExprProgram beyond(const ExprProgram &program, const std::vector<SizeLimit> &limits) {
+  ExprProgram made = program;
+  if (limits.size() != 1 || limits[0].most == INT64_MAX)
+    return made;
+  Symbol larger = made.symbols[static_cast<size_t>(limits[0].symbol)];
+  if (limits[0].least <= larger.min && narrow(larger, limits[0].most + 1, larger.max))
+    made.symbols[static_cast<size_t>(limits[0].symbol)] = larger;
+  return made;
+}
+
 std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most) {
   ExprProgram program = pattern;
   bool limits = false;
@@ -95,11 +127,8 @@ std::optional<ExprProgram> sizeMost(const ExprProgram &pattern, int64_t most) {
     Symbol &symbol = program.symbols[static_cast<size_t>(s)];
     if (symbol.max <= most)
       continue;
-    symbol.max = floorDiv(DimExpr(most), DimExpr(symbol.divisor)).constValue() * symbol.divisor;
-    if (symbol.max < symbol.min)
+    if (!narrow(symbol, symbol.min, most))
       return std::nullopt;
-    if (!kindOf(symbol))
-      symbol.opt = std::min(symbol.opt, symbol.max);
     limits = true;
   }
   return limits ? std::optional(std::move(program)) : std::nullopt;

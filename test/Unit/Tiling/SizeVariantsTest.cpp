@@ -184,6 +184,35 @@ TEST_CASE("size variants: a schedule of parts that only the largest size is long
   checkVariants(text, {{1}, {3}, {37}, {128}, {512}, {700}}, 1);
 }
 
+TEST_CASE("size limits: programs within and beyond them") {
+  const ExprProgram program =
+      patternFrom(ProgramText("p", "symbol m = 1..99 opt 40 divisor 4\n" + kRows)
+                      .input("x", "m,n,8")
+                      .map("y", "i:m, j:n, k:8", "max(%x[i, j, k], 0)"));
+  const auto rangesOf = [](const ExprProgram &of) {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (const Symbol &symbol : of.symbols)
+      ranges.emplace_back(symbol.min, symbol.max);
+    return ranges;
+  };
+  using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+  const auto few = within(program, {{0, 1, 30}, {1, 2, 16}});
+  REQUIRE(few);
+  CHECK(rangesOf(*few) == Ranges{{1, 28}, {2, 16}});
+  CHECK(few->symbols[0].opt == 28);
+  CHECK(!within(program, {{0, 1, 3}})); // no multiple of 4
+  const auto one = within(program, {{1, 1, 1}});
+  REQUIRE(one);
+  CHECK(rangesOf(*one) == Ranges{{1, 99}, {1, 1}});
+  CHECK(!within(*one, {{1, 1, 16}})); // nothing uses it
+
+  CHECK(rangesOf(beyond(program, {{1, 1, 16}})) == Ranges{{1, 99}, {17, 99999}});
+  CHECK(rangesOf(beyond(program, {{0, 1, 16}})) == Ranges{{20, 99}, {1, 99999}});
+  for (const std::vector<SizeLimit> &leavesNoRange :
+       {std::vector<SizeLimit>{{1, 2, 16}}, {{0, 1, 16}, {1, 1, 16}}, {{1, 1, 99999}}, {}})
+    CHECK(rangesOf(beyond(program, leavesNoRange)) == rangesOf(program));
+}
+
 TEST_CASE("size variants: a size of 1 that no run may have is not written in") {
   const std::string text = ProgramText("p", kRows)
                                .input("x", "n,8")
