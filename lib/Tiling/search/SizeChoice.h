@@ -29,7 +29,7 @@ struct SizeTree {
 /// compile time that a model takes grow with each.
 constexpr double kMostSlower = 1.1;
 constexpr size_t kMostSchedules = 4;
-constexpr int kMostLeaves = 5;
+constexpr int kMostLeaves = 4;
 
 /// The fewest schedules that are nowhere more than kMostSlower times as slow as the fastest of all, or else the
 /// kMostSchedules that come nearest to it; ascending.
