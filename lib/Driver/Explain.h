@@ -56,6 +56,18 @@ struct ExplainedKernel {
   std::vector<search::Log> consideredOfPhases;
 };
 
+struct ExplainedPlan {
+  std::vector<ExplainedKernel> kernels; // in launch order
+  Sums totals, unfused;
+  struct Between {
+    std::string tensor, producer, consumer, reason;
+    std::vector<std::string> producerNodes, consumerNodes; // of the model
+    int from = -1, to = -1; // kernels; -1: a branch or loop of the host
+    int tensors = 0;        // different ones that pass from the one kernel to the other
+  };
+  std::vector<Between> apart;
+};
+
 struct ExplainedTarget {
   std::string model; // name of its file
   std::string graph; // what the model calls itself; empty where that says no more
@@ -89,17 +101,9 @@ struct ExplainedTarget {
     double savedBytes = 0;
   };
   std::vector<Cache> caches;
-  std::vector<ExplainedKernel> kernels; // in launch order
-  Sums totals, unfused;
+  ExplainedPlan plan; // that runs at `sizes`
   /// The sums without vertical composition; absent where a dump holds the composed equations.
   std::optional<Sums> uncomposed;
-  struct Between {
-    std::string tensor, producer, consumer, reason;
-    std::vector<std::string> producerNodes, consumerNodes; // of the model
-    int from = -1, to = -1; // kernels; -1: a branch or loop of the host
-    int tensors = 0;        // different ones that pass from the one kernel to the other
-  };
-  std::vector<Between> apart;
   bool withResources = false; // they were asked for
   std::optional<std::vector<KernelResources>> resources;
 };

@@ -102,10 +102,10 @@ std::string kernel(const ExplainedKernel &k) {
          "}";
 }
 
-std::string between(const ExplainedTarget &t, const ExplainedTarget::Between &b) {
+std::string between(const ExplainedPlan &plan, const ExplainedPlan::Between &b) {
   auto index = [](int k) { return k < 0 ? std::string("null") : std::to_string(k); };
   auto name = [&](int k) {
-    return k < 0 ? std::string("null") : jsonString(t.kernels[static_cast<size_t>(k)].name);
+    return k < 0 ? std::string("null") : jsonString(plan.kernels[static_cast<size_t>(k)].name);
   };
   return "{\"tensor\":" + jsonString(b.tensor) + ",\"producer\":" + jsonString(b.producer) +
          ",\"consumer\":" + jsonString(b.consumer) + ",\"reason\":" + jsonString(b.reason) +
@@ -201,10 +201,10 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            (t.caches.empty() ? "" : ",\"caches\":" + list(t.caches, cache)) +
            ",\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
-           ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+           ",\"totals\":" + sums(t.plan.totals) + ",\"unfused\":" + sums(t.plan.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
-           ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
-           list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) +
+           ",\"kernels\":" + list(t.plan.kernels, kernel) + ",\"apart\":" +
+           list(t.plan.apart, [&](const ExplainedPlan::Between &b) { return between(t.plan, b); }) +
            (t.withResources ? ",\"resources\":" + resourcesJson(t.resources) : "") + "}\n";
   return out;
 }

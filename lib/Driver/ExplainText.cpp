@@ -49,8 +49,8 @@ std::string machineText(const ExplainedTarget &target) {
 }
 
 /// What holds where the host decides; nothing where it does not.
-std::string hostText(const ExplainedTarget &target) {
-  const bool decides = std::any_of(target.kernels.begin(), target.kernels.end(),
+std::string hostText(const ExplainedPlan &plan) {
+  const bool decides = std::any_of(plan.kernels.begin(), plan.kernels.end(),
                                    [](const ExplainedKernel &k) { return !k.within.empty(); });
   return decides ? "; both ways of a branch count, and one round of a loop" : "";
 }
@@ -71,11 +71,11 @@ void addItems(const std::string &head, const std::string &items, std::string &ou
   out += line + "\n";
 }
 
-/// The words for where values between the equations of a kernel live, of those that the target's kernels have.
-std::string levelsText(const ExplainedTarget &target) {
+/// The words for where values between the equations of a kernel live, of those that the plan's kernels have.
+std::string levelsText(const ExplainedPlan &plan, bool onCpu) {
   std::string out;
-  for (const auto &[level, meaning] : levelMeanings(target.onCpu))
-    if (std::any_of(target.kernels.begin(), target.kernels.end(), [&](const ExplainedKernel &k) {
+  for (const auto &[level, meaning] : levelMeanings(onCpu))
+    if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [&](const ExplainedKernel &k) {
           return std::any_of(k.edges.begin(), k.edges.end(),
                              [&](const InnerEdge &e) { return e.level == level; });
         }))
@@ -152,9 +152,9 @@ std::string stepText(const StepReads &reads) {
          (reads.heldBytes > 0 ? "; " + bytesText(reads.heldBytes) + " more stay on chip" : "");
 }
 
-std::string kernelText(const ExplainedTarget &target, size_t k,
+std::string kernelText(const ExplainedPlan &plan, size_t k,
                        std::map<std::string, size_t> &firstOf) {
-  const ExplainedKernel &kernel = target.kernels[k];
+  const ExplainedKernel &kernel = plan.kernels[k];
   char number[16];
   std::snprintf(number, sizeof number, "%3zu. ", k + 1);
   std::string out = number + kernel.name + ": " + cost::secondsText(kernel.prediction.seconds) +
@@ -200,10 +200,10 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
 }
 
 /// "kernel 3, k_0123456789abcdef"
-std::string kernelName(const ExplainedTarget &target, int kernel) {
+std::string kernelName(const ExplainedPlan &plan, int kernel) {
   return kernel < 0 ? "the host"
                     : "kernel " + std::to_string(kernel + 1) + ", " +
-                          target.kernels[static_cast<size_t>(kernel)].name;
+                          plan.kernels[static_cast<size_t>(kernel)].name;
 }
 
 /// "softmax.sum (Softmax_3)": the equation and the model's nodes that it stands for.
@@ -212,18 +212,17 @@ std::string withNodes(const std::string &item, const std::vector<std::string> &n
 }
 
 /// Values between kernels, those of the same two together.
-std::string apartText(const ExplainedTarget &target) {
-  if (target.apart.empty())
+std::string apartText(const ExplainedPlan &plan) {
+  if (plan.apart.empty())
     return "\nno value passes from one kernel to another\n";
   std::string out = "\nvalues that pass from one kernel to another:\n";
   std::set<std::pair<int, int>> told;
-  for (const ExplainedTarget::Between &first : target.apart) {
+  for (const ExplainedPlan::Between &first : plan.apart) {
     if (!told.insert({first.from, first.to}).second)
       continue;
     out += "  " + std::to_string(first.tensors) + (first.tensors == 1 ? " tensor" : " tensors") +
-           " from " + kernelName(target, first.from) + ", to " + kernelName(target, first.to) +
-           "\n";
-    for (const ExplainedTarget::Between &b : target.apart)
+           " from " + kernelName(plan, first.from) + ", to " + kernelName(plan, first.to) + "\n";
+    for (const ExplainedPlan::Between &b : plan.apart)
       if (b.from == first.from && b.to == first.to)
         out += "    %" + oneLine(b.tensor) + " from " + withNodes(b.producer, b.producerNodes) +
                " to " + withNodes(b.consumer, b.consumerNodes) + ": " + oneLine(b.reason) + "\n";
@@ -322,7 +321,7 @@ std::vector<std::pair<std::string, std::string>> levelMeanings(bool onCpu) {
 std::string explanationText(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &target : targets) {
-    const Sums &all = target.totals, &unfused = target.unfused;
+    const Sums &all = target.plan.totals, &unfused = target.plan.unfused;
     out += (out.empty() ? "" : "\n") + oneLine(target.model) +
            (target.graph.empty() ? "" : " (graph " + oneLine(target.graph) + ")") + " for " +
            target.target + ": " + sumsText(all) + "\nunfused: " + sumsText(unfused) +
@@ -330,15 +329,16 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
-           "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
-           "\n" + sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
+           "predicted for one run" + machineText(target) + sizesText(target) +
+           hostText(target.plan) + "\n" +
+           sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
            sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
-           sizeRulesText(target) + computedText(target) + cachesText(target) + levelsText(target) +
-           "\n";
+           sizeRulesText(target) + computedText(target) + cachesText(target) +
+           levelsText(target.plan, target.onCpu) + "\n";
     std::map<std::string, size_t> firstOf;
-    for (size_t k = 0; k < target.kernels.size(); ++k)
-      out += kernelText(target, k, firstOf);
-    out += apartText(target);
+    for (size_t k = 0; k < target.plan.kernels.size(); ++k)
+      out += kernelText(target.plan, k, firstOf);
+    out += apartText(target.plan);
     if (target.withResources)
       out += resourcesText(target.resources);
   }
