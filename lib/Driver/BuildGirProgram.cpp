@@ -109,9 +109,7 @@ private:
     ExecStep where;
     where.kind = ExecStep::Kind::Where;
     where.name = step.name;
-    for (const SizeLimit &limit : step.sizes)
-      for (Guard &guard : guardsOf(limit, program.symbols))
-        where.guards.push_back(std::move(guard));
+    where.guards = guardsOf(step.sizes, program.symbols);
     ownTemps.emplace();
     ownSuffix = ".where" + std::to_string(++wheres);
     FUSEC_TRY(where.thenSteps, buildSteps(step.thenSteps));

@@ -231,7 +231,7 @@ std::vector<int> countLaunches(const Plan &plan, const std::vector<int64_t> &sym
           count(step.elseSteps);
         }
       };
-  count(stepsAt(plan, symbols));
+  count(*planAt(plan, symbols).steps);
   return launches;
 }
 

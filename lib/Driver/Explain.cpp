@@ -68,7 +68,7 @@ public:
     addSizeRules();
     addCaches(typical);
     FUSEC_TRY(out.plan,
-              explainPlan(program, stepsAt(state.plan, typical), typical, state, *oracle));
+              explainPlan(program, *planAt(state.plan, typical).steps, typical, state, *oracle));
     if (uncomposed) {
       FUSEC_TRY(out.uncomposed, sumsApart(*uncomposed, state.target, *oracle));
     }

@@ -15,7 +15,7 @@ namespace fusec {
 SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> &symbols) {
   SizedPrediction out;
   out.symbols = symbols;
-  out.where = whereAt(target.plan, symbols);
+  out.where = planAt(target.plan, symbols).where;
   const std::vector<int> launches = countLaunches(target.plan, symbols);
   for (size_t p = 0; p < launches.size(); ++p) {
     if (launches[p] == 0)

@@ -64,12 +64,16 @@ struct Plan {
   double seconds = 0; // predicted for all launches; each launch of a branch or a loop counts once
 };
 
-/// The steps that run at these values of the symbols.
-const std::vector<PlanStep> &stepsAt(const Plan &plan, const std::vector<int64_t> &symbols);
-/// The sizes that those steps alone are for, in words; empty: they are for all sizes.
-std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols);
-/// "batch = 1, length = 2..16"
-std::string whereText(const std::vector<SizeLimit> &sizes, const std::vector<Symbol> &symbols);
+/// Steps of a plan for runs of some sizes.
+struct SizedPlan {
+  std::vector<SizeLimit> sizes;       // none: all runs
+  std::string where;                  // whereText of them
+  const std::vector<PlanStep> *steps; // of the plan
+};
+/// In the order in which a run asks; the one for all sizes comes last.
+std::vector<SizedPlan> plansBySize(const Plan &plan);
+/// The first of them that runs at these values of the symbols.
+SizedPlan planAt(const Plan &plan, const std::vector<int64_t> &symbols);
 
 /// The predicted cost of a pattern as one kernel without phases.
 struct KernelTime {

@@ -1,5 +1,6 @@
 #include "Fusion/CutPattern.h"
 #include "Support/Diag.h"
+#include "Support/TypeText.h"
 #include "Support/UniqueNames.h"
 
 #include <algorithm>
@@ -167,11 +168,10 @@ private:
     step.kind = PlanStep::Kind::Where;
     do {
       FUSEC_TRY(const std::string name, in.nameText());
-      const auto at =
-          std::ranges::find_if(program->symbols, [&](const Symbol &s) { return s.name == name; });
-      if (at == program->symbols.end())
+      const std::optional<SymbolId> symbol = symbolNamed(name, program->symbols);
+      if (!symbol)
         return in.error("no symbol is named '" + name + "'");
-      SizeLimit limit{static_cast<SymbolId>(at - program->symbols.begin()), 1, 1};
+      SizeLimit limit{*symbol, 1, 1};
       FUSEC_CHECK(in.expect("="));
       FUSEC_TRY(limit.least, in.integer());
       limit.most = limit.least;
@@ -382,41 +382,22 @@ private:
 
 } // namespace
 
-/// The Where whose thenSteps run at these values; null: the steps for all sizes do.
-static const PlanStep *whereOf(const std::vector<PlanStep> &steps,
-                               const std::vector<int64_t> &symbols) {
-  if (steps.size() != 1 || steps[0].kind != PlanStep::Kind::Where)
-    return nullptr;
-  const bool holds = std::ranges::all_of(steps[0].sizes, [&](const SizeLimit &limit) {
-    return limit.allows(symbols[static_cast<size_t>(limit.symbol)]);
-  });
-  return holds ? &steps[0] : whereOf(steps[0].elseSteps, symbols);
-}
-
-const std::vector<PlanStep> &stepsAt(const Plan &plan, const std::vector<int64_t> &symbols) {
-  if (const PlanStep *where = whereOf(plan.steps, symbols))
-    return where->thenSteps;
+std::vector<SizedPlan> plansBySize(const Plan &plan) {
+  std::vector<SizedPlan> list;
   const std::vector<PlanStep> *steps = &plan.steps;
-  while (steps->size() == 1 && steps->front().kind == PlanStep::Kind::Where)
-    steps = &steps->front().elseSteps;
-  return *steps;
-}
-
-std::string whereAt(const Plan &plan, const std::vector<int64_t> &symbols) {
-  const PlanStep *where = whereOf(plan.steps, symbols);
-  return where ? where->name : "";
-}
-
-std::string whereText(const std::vector<SizeLimit> &sizes, const std::vector<Symbol> &symbols) {
-  std::string text;
-  for (const SizeLimit &limit : sizes) {
-    text += (text.empty() ? "" : ", ") +
-            nameToText(symbols[static_cast<size_t>(limit.symbol)].name) + " = " +
-            std::to_string(limit.least);
-    if (limit.most != limit.least)
-      text += ".." + std::to_string(limit.most);
+  while (steps->size() == 1 && steps->front().kind == PlanStep::Kind::Where) {
+    const PlanStep &where = steps->front();
+    list.push_back({where.sizes, where.name, &where.thenSteps});
+    steps = &where.elseSteps;
   }
-  return text;
+  list.push_back({{}, "", steps});
+  return list;
+}
+
+SizedPlan planAt(const Plan &plan, const std::vector<int64_t> &symbols) {
+  const std::vector<SizedPlan> list = plansBySize(plan);
+  return *std::ranges::find_if(list,
+                               [&](const SizedPlan &p) { return allAllow(p.sizes, symbols); });
 }
 
 std::vector<TensorId> controlReads(const Control &c) {

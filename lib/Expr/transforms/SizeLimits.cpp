@@ -71,6 +71,24 @@ std::optional<ExprProgram> sizeOne(const ExprProgram &pattern, int64_t choice) {
   return program;
 }
 
+std::string whereText(const std::vector<SizeLimit> &limits, const std::vector<Symbol> &symbols) {
+  std::string text;
+  for (const SizeLimit &limit : limits) {
+    text += (text.empty() ? "" : ", ") +
+            nameToText(symbols[static_cast<size_t>(limit.symbol)].name) + " = " +
+            std::to_string(limit.least);
+    if (limit.most != limit.least)
+      text += ".." + std::to_string(limit.most);
+  }
+  return text;
+}
+
+bool allAllow(const std::vector<SizeLimit> &limits, const std::vector<int64_t> &values) {
+  return std::ranges::all_of(limits, [&](const SizeLimit &limit) {
+    return limit.allows(values[static_cast<size_t>(limit.symbol)]);
+  });
+}
+
 std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
   std::vector<SymbolId> used;
   for (const Item &item : pattern.items)
@@ -139,6 +157,15 @@ std::vector<Guard> guardsOf(const SizeLimit &limit, const std::vector<Symbol> &s
   std::vector<Guard> guards = {{DimExpr(limit.most) - size}};
   if (symbols[static_cast<size_t>(limit.symbol)].min < limit.least)
     guards.push_back({size - DimExpr(limit.least)});
+  return guards;
+}
+
+std::vector<Guard> guardsOf(const std::vector<SizeLimit> &limits,
+                            const std::vector<Symbol> &symbols) {
+  std::vector<Guard> guards;
+  for (const SizeLimit &limit : limits)
+    for (Guard &guard : guardsOf(limit, symbols))
+      guards.push_back(std::move(guard));
   return guards;
 }
 
