@@ -2,6 +2,7 @@
 
 #include "Driver/ExplainPlan.h"
 #include "Driver/PatternOracle.h"
+#include "Expr/SizeLimits.h"
 #include "Support/DimProgram.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
@@ -51,7 +52,6 @@ public:
       }
       if (symbol.bound)
         out.computed.push_back({symbol.name, "", "", symbol.bound->str(program.symbols)});
-      out.sizes.emplace_back(symbol.name, typical[s]);
       if (std::any_of(tuned.begin(), tuned.end(),
                       [&](const auto &values) { return values[s] != typical[s]; }))
         out.withoutSize.emplace_back(symbol.name, symbol.max == Symbol().max
@@ -67,8 +67,7 @@ public:
     }
     addSizeRules();
     addCaches(typical);
-    FUSEC_TRY(out.plan,
-              explainPlan(program, *planAt(state.plan, typical).steps, typical, state, *oracle));
+    FUSEC_CHECK(addPlans(typical));
     if (uncomposed) {
       FUSEC_TRY(out.uncomposed, sumsApart(*uncomposed, state.target, *oracle));
     }
@@ -80,6 +79,45 @@ private:
     return std::any_of(caches.begin(), caches.end(), [&](const CachePair &c) {
       return s == c.inputRoom || s == c.outputRoom || s == c.kept;
     });
+  }
+
+  /// All plans, each at sizes that it runs at.
+  Status addPlans(const std::vector<int64_t> &typical) {
+    const std::vector<SizedPlan> plans = plansBySize(state.plan);
+    const std::vector<PlanStep> *main = planAt(state.plan, typical).steps;
+    for (size_t p = 0; p < plans.size(); ++p) {
+      const std::vector<int64_t> values = sizesFor(plans, p, typical);
+      FUSEC_TRY(ExplainedPlan plan, explainPlan(program, plans[p], values, state, *oracle));
+      for (size_t s = 0; s < program.symbols.size(); ++s)
+        if (!program.symbols[s].definition && !isOfCache(static_cast<SymbolId>(s)))
+          plan.sizes.emplace_back(program.symbols[s].name, values[s]);
+      if (plans[p].steps == main)
+        out.plan = std::move(plan);
+      else
+        out.otherPlans.push_back(std::move(plan));
+    }
+    return success();
+  }
+
+  /// The sizes, with as few changes as let a run take this plan: within its limits, and where a plan in front would take
+  /// the run, beyond some of that one's.
+  std::vector<int64_t> sizesFor(const std::vector<SizedPlan> &plans, size_t p,
+                                std::vector<int64_t> sizes) const {
+    for (const SizeLimit &limit : plans[p].sizes) {
+      int64_t &size = sizes[static_cast<size_t>(limit.symbol)];
+      size = std::clamp(size, limit.least, limit.most);
+    }
+    for (size_t before = 0; before < p; ++before)
+      if (allAllow(plans[before].sizes, sizes))
+        for (const SizeLimit &limit : plans[before].sizes) {
+          int64_t most = program.symbols[static_cast<size_t>(limit.symbol)].max;
+          for (const SizeLimit &own : plans[p].sizes)
+            if (own.symbol == limit.symbol)
+              most = std::min(most, own.most);
+          sizes[static_cast<size_t>(limit.symbol)] = std::min(limit.most, most - 1) + 1;
+        }
+    setComputed(program.symbols, sizes);
+    return sizes;
   }
 
   /// What is old is copied once: read and written.

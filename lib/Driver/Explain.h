@@ -56,16 +56,21 @@ struct ExplainedKernel {
   std::vector<search::Log> consideredOfPhases;
 };
 
+/// The plan for all sizes, or one for runs in which some symbols are 1.
 struct ExplainedPlan {
-  std::vector<ExplainedKernel> kernels; // in launch order
+  std::string where;                                  // "length = 1"; empty: for all sizes
+  std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all its figures are for
+  std::vector<ExplainedKernel> kernels;               // in launch order
   Sums totals, unfused;
+  std::optional<Sums> forAllSizes; // what the plan for all sizes takes there, if that is another
   struct Between {
     std::string tensor, producer, consumer, reason;
     std::vector<std::string> producerNodes, consumerNodes; // of the model
     int from = -1, to = -1; // kernels; -1: a branch or loop of the host
     int tensors = 0;        // different ones that pass from the one kernel to the other
   };
-  std::vector<Between> apart;
+  std::vector<Between>
+      apart; // in the plan for all sizes alone: the search tells no reasons in others
 };
 
 struct ExplainedTarget {
@@ -73,9 +78,8 @@ struct ExplainedTarget {
   std::string graph; // what the model calls itself; empty where that says no more
   std::string target;
   bool onCpu = false;
-  int cores = 0;                                      // that the figures are for
-  double flopsPerSec = 0;                             // of all of them
-  std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
+  int cores = 0;          // that the figures are for
+  double flopsPerSec = 0; // of all of them
   /// Symbols for which nobody favours a size: names and ranges, "1..64" or, without one, "MIN..MAX".
   std::vector<std::pair<std::string, std::string>> withoutSize;
   std::vector<SizedPrediction>
@@ -101,7 +105,10 @@ struct ExplainedTarget {
     double savedBytes = 0;
   };
   std::vector<Cache> caches;
-  ExplainedPlan plan; // that runs at `sizes`
+  ExplainedPlan plan; // that runs at the symbols' opt values
+  /// The plans that run at other sizes, in the order in which a run asks, each at sizes that differ from the opt values
+  /// in nothing but what it needs.
+  std::vector<ExplainedPlan> otherPlans;
   /// The sums without vertical composition; absent where a dump holds the composed equations.
   std::optional<Sums> uncomposed;
   bool withResources = false; // they were asked for

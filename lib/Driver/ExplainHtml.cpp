@@ -50,6 +50,7 @@ svg path.on { stroke: var(--accent); stroke-width: 2.2; }
 #sizes { color: var(--dim); } p { margin: 4px 0; } p.between { margin-left: 16px; }
 </style></head><body>
 <header><h1 id="title"></h1><label>target <select id="target"></select></label>
+<label id="plans">plan <select id="plan"></select></label>
 <nav id="tabs"></nav><small id="sizes"></small>
 <div id="sums" style="display:flex;gap:28px;flex-wrap:wrap"></div></header>
 <main><section id="left"></section><section id="right"></section></main>
@@ -61,7 +62,7 @@ constexpr std::string_view kScript = R"html(]</script>
 const all = JSON.parse(document.getElementById('data').textContent);
 const by = id => document.getElementById(id);
 const views = {Kernels: kernelTable, Graph: graph, Compare: compare};
-let t = all[0], tab = 'Kernels', on = 0;
+let x = all[0], t = x, tab = 'Kernels', on = 0;
 
 function el(tag, props, ...children) {
   const e = document.createElement(tag);
@@ -90,9 +91,10 @@ const short = (s, n) => s.length > n ? s.slice(0, n - 1) + '\u2026' : s;
 
 function sum(label, of, text) {
   const now = of(t.totals), before = of(t.unfused), apiece = t.uncomposed && of(t.uncomposed);
+  const other = t.for_all_sizes ? ', by the plan for all sizes ' + text(of(t.for_all_sizes)) : '';
   return el('div', {class: 'sum'}, el('b', {}, text(now)), ' ' + label + ' ',
     el('small', {title: 'every equation a kernel; uncomposed: before maps are written into them'},
-       'unfused ' + text(before) + (t.uncomposed ? ', uncomposed ' + text(apiece) : '')),
+       'unfused ' + text(before) + (t.uncomposed ? ', uncomposed ' + text(apiece) : '') + other),
     el('div', {class: 'bar'},
        el('i', {style: 'width:' + Math.min(100, before ? 100 * now / before : 100) + '%'})));
 }
@@ -270,9 +272,24 @@ function show() {
   by('left').replaceChildren(views[tab]());
   select(Math.min(on, Math.max(0, t.kernels.length - 1)));
 }
-all.forEach((x, i) => by('target').append(el('option', {value: i}, x.target)));
-by('target').addEventListener('change', e => { t = all[+e.target.value]; on = 0; show(); });
-show();
+/* What a target tells of one of its plans stands in the place of what it tells of the first. */
+const plans = () => [x, ...(x.other_plans || [])];
+function pick(plan) {
+  t = plan ? {...x, uncomposed: null, ...plans()[plan]} : x;
+  on = 0;
+  show();
+}
+function load(target) {
+  x = all[target];
+  by('plan').replaceChildren(...plans().map((p, i) =>
+    el('option', {value: i}, p.where ? 'where ' + p.where : 'for all sizes')));
+  by('plans').hidden = plans().length < 2;
+  pick(0);
+}
+all.forEach((one, i) => by('target').append(el('option', {value: i}, one.target)));
+by('target').addEventListener('change', e => load(+e.target.value));
+by('plan').addEventListener('change', e => pick(+e.target.value));
+load(0);
 </script></body></html>
 )html";
 

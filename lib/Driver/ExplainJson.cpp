@@ -116,20 +116,38 @@ std::string between(const ExplainedPlan &plan, const ExplainedPlan::Between &b) 
          ",\"consumer_nodes\":" + names(b.consumerNodes) + "}";
 }
 
+/// "where":"length = 1","for_all_sizes":{...}; nulls for the plan for all sizes
+std::string whereOf(const ExplainedPlan &plan) {
+  return "\"where\":" + (plan.where.empty() ? "null" : jsonString(plan.where)) +
+         ",\"for_all_sizes\":" + (plan.forAllSizes ? sums(*plan.forAllSizes) : "null");
+}
+
+std::string kernelsOf(const ExplainedPlan &plan) {
+  return ",\"kernels\":" + list(plan.kernels, kernel) + ",\"apart\":" +
+         list(plan.apart, [&](const ExplainedPlan::Between &b) { return between(plan, b); });
+}
+
 /// "batch":2,"seq":12
-std::string sizesOf(const ExplainedTarget &t) {
+std::string sizesOf(const ExplainedPlan &plan) {
   std::string out;
-  for (const auto &[symbol, size] : t.sizes)
+  for (const auto &[symbol, size] : plan.sizes)
     out += (out.empty() ? "" : ",") + jsonString(symbol) + ":" + std::to_string(size);
   return out;
+}
+
+std::string otherPlan(const ExplainedPlan &plan) {
+  return "{\"symbols\":{" + sizesOf(plan) + "}," + whereOf(plan) +
+         ",\"totals\":" + sums(plan.totals) + ",\"unfused\":" + sums(plan.unfused) +
+         kernelsOf(plan) + "}";
 }
 
 /// {"sizes":{"batch":2},"predicted_s":1e-05,"kernels":[{"name":"k_0123456789abcdef","launches":2,"variant":0,
 /// "predicted_s":5e-06}]}
 std::string sized(const ExplainedTarget &t, const SizedPrediction &p) {
   std::string sizes;
-  for (size_t s = 0; s < t.sizes.size(); ++s)
-    sizes += (s ? "," : "") + jsonString(t.sizes[s].first) + ":" + std::to_string(p.symbols[s]);
+  for (size_t s = 0; s < t.plan.sizes.size(); ++s)
+    sizes +=
+        (s ? "," : "") + jsonString(t.plan.sizes[s].first) + ":" + std::to_string(p.symbols[s]);
   return "{\"sizes\":{" + sizes + "},\"predicted_s\":" + floatToText(p.seconds) +
          (p.where.empty() ? "" : ",\"where\":" + jsonString(p.where)) + ",\"kernels\":" +
          list(p.kernels,
@@ -194,17 +212,17 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            ",\"graph\":" + (t.graph.empty() ? "null" : jsonString(t.graph)) +
            ",\"target\":" + jsonString(t.target) +
            ",\"cores_assumed\":" + (t.onCpu ? std::to_string(t.cores) : "null") +
-           ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t) +
+           ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t.plan) +
            "},\"levels\":{" + levelsOf(t) + "},\"without_size\":{" + rangesOf(t) +
            "},\"inferred\":{" + inferredOf(t) + "},\"size_rules\":" + list(t.sizeRules, sizeRule) +
            (t.computed.empty() ? "" : ",\"computed\":" + list(t.computed, computedSize)) +
            (t.caches.empty() ? "" : ",\"caches\":" + list(t.caches, cache)) +
            ",\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
+           (t.otherPlans.empty() ? "" : "," + whereOf(t.plan)) +
            ",\"totals\":" + sums(t.plan.totals) + ",\"unfused\":" + sums(t.plan.unfused) +
-           ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
-           ",\"kernels\":" + list(t.plan.kernels, kernel) + ",\"apart\":" +
-           list(t.plan.apart, [&](const ExplainedPlan::Between &b) { return between(t.plan, b); }) +
+           ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") + kernelsOf(t.plan) +
+           (t.otherPlans.empty() ? "" : ",\"other_plans\":" + list(t.otherPlans, otherPlan)) +
            (t.withResources ? ",\"resources\":" + resourcesJson(t.resources) : "") + "}\n";
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include "Driver/PatternOracle.h"
 #include "Driver/TargetSearch.h"
+#include "Expr/SizeLimits.h"
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Support/OptValues.h"
@@ -111,12 +112,16 @@ public:
       ++uses[t];
   }
 
-  Result<ExplainedPlan> run(const std::vector<PlanStep> &steps) {
+  Result<ExplainedPlan> run(const SizedPlan &plan) {
+    out.where = plan.where;
     FUSEC_TRY(apart, measureApart(program, symbols, state.target, oracle, true));
     out.unfused = apart.total();
-    FUSEC_CHECK(addFigures(steps));
-    addKernels(steps, "");
-    addApart();
+    FUSEC_CHECK(addFigures(*plan.steps));
+    addKernels(*plan.steps, "");
+    if (plan.sizes.empty())
+      addApart();
+    else
+      out.forAllSizes = sumsOf(*plansBySize(state.plan).back().steps);
     return std::move(out);
   }
 
@@ -134,6 +139,22 @@ private:
       FUSEC_CHECK(addFigures(step.elseSteps));
     }
     return success();
+  }
+
+  /// What other steps take at these sizes.
+  Sums sumsOf(const std::vector<PlanStep> &steps) const {
+    Sums sums;
+    for (const PlanStep &step : steps) {
+      if (step.kind == PlanStep::Kind::Launch) {
+        const auto p = static_cast<size_t>(step.pattern);
+        const ScheduleVariant &variant = variantAt(state.schedules[p], symbols);
+        const ExprProgram tuned = tunedFor(state.plan.patterns[p].program, symbols);
+        add(sums, predict({variant.schedule, tuned}, state.target));
+      }
+      add(sums, sumsOf(step.thenSteps));
+      add(sums, sumsOf(step.elseSteps));
+    }
+    return sums;
   }
 
   Result<Figures> figuresOf(size_t p) const {
@@ -372,10 +393,11 @@ private:
 
 } // namespace
 
-Result<ExplainedPlan> explainPlan(const ExprProgram &program, const std::vector<PlanStep> &steps,
+Result<ExplainedPlan> explainPlan(const ExprProgram &program, const SizedPlan &plan,
                                   const std::vector<int64_t> &symbols, const TargetState &state,
                                   PatternOracle &oracle) {
-  return PlanExplainer(program, symbols, state, oracle).run(steps);
+  const std::optional<ExprProgram> own = within(program, plan.sizes);
+  return PlanExplainer(own ? *own : program, symbols, state, oracle).run(plan);
 }
 
 Result<Sums> sumsApart(const ExprProgram &program, const Target &target, PatternOracle &oracle) {

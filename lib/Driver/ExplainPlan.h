@@ -5,9 +5,8 @@ namespace fusec {
 
 class PatternOracle;
 
-/// The kernels of these steps of the target's plan, which cut `program`, with all figures at these values of its
-/// symbols.
-Result<ExplainedPlan> explainPlan(const ExprProgram &program, const std::vector<PlanStep> &steps,
+/// The kernels of one of the target's plans for `program`, with all figures at these values of its symbols.
+Result<ExplainedPlan> explainPlan(const ExprProgram &program, const SizedPlan &plan,
                                   const std::vector<int64_t> &symbols, const TargetState &state,
                                   PatternOracle &oracle);
 

@@ -34,9 +34,9 @@ std::string share(double part, double whole) {
 }
 
 /// " at batch=2, seq=12"
-std::string sizesText(const ExplainedTarget &target) {
+std::string sizesText(const ExplainedPlan &plan) {
   std::string out;
-  for (const auto &[symbol, size] : target.sizes)
+  for (const auto &[symbol, size] : plan.sizes)
     out += (out.empty() ? " at " : ", ") + oneLine(symbol) + "=" + std::to_string(size);
   return out;
 }
@@ -71,14 +71,19 @@ void addItems(const std::string &head, const std::string &items, std::string &ou
   out += line + "\n";
 }
 
-/// The words for where values between the equations of a kernel live, of those that the plan's kernels have.
-std::string levelsText(const ExplainedPlan &plan, bool onCpu) {
+/// The words for where values between the equations of a kernel live, of those that the target's kernels have.
+std::string levelsText(const ExplainedTarget &target) {
+  std::set<std::string> used;
+  auto note = [&](const ExplainedPlan &plan) {
+    for (const ExplainedKernel &kernel : plan.kernels)
+      for (const InnerEdge &edge : kernel.edges)
+        used.insert(edge.level);
+  };
+  note(target.plan);
+  std::for_each(target.otherPlans.begin(), target.otherPlans.end(), note);
   std::string out;
-  for (const auto &[level, meaning] : levelMeanings(onCpu))
-    if (std::any_of(plan.kernels.begin(), plan.kernels.end(), [&](const ExplainedKernel &k) {
-          return std::any_of(k.edges.begin(), k.edges.end(),
-                             [&](const InnerEdge &e) { return e.level == level; });
-        }))
+  for (const auto &[level, meaning] : levelMeanings(target.onCpu))
+    if (used.count(level) != 0)
       out += "  " + level + ": " + meaning + "\n";
   return out.empty() ? "" : "values inside a kernel:\n" + out;
 }
@@ -152,7 +157,31 @@ std::string stepText(const StepReads &reads) {
          (reads.heldBytes > 0 ? "; " + bytesText(reads.heldBytes) + " more stay on chip" : "");
 }
 
-std::string kernelText(const ExplainedPlan &plan, size_t k,
+/// "batch=2, seq=12"
+std::string namedSizes(const ExplainedTarget &target, const SizedPrediction &at) {
+  std::string out;
+  for (size_t s = 0; s < target.plan.sizes.size(); ++s)
+    out +=
+        (s ? ", " : "") + oneLine(target.plan.sizes[s].first) + "=" + std::to_string(at.symbols[s]);
+  return out;
+}
+
+/// What the kernel takes at the sizes that the user asks about, if this plan runs there, and by which of its schedules.
+void addAsked(const ExplainedTarget &target, const ExplainedPlan &plan,
+              const ExplainedKernel &kernel, std::string &out) {
+  auto schedule = [&](size_t variant) {
+    const std::string &guards = kernel.guards[variant];
+    return ", by " + oneLine(scheduleName(kernel.schedules[variant])) +
+           (guards.empty() ? "" : " where " + oneLine(guards));
+  };
+  for (const SizedPrediction &at : target.asked)
+    for (const SizedPrediction::Kernel &k : at.kernels)
+      if (at.where == plan.where && k.name == kernel.name)
+        out += "     at         " + namedSizes(target, at) + ": " + cost::secondsText(k.seconds) +
+               (kernel.schedules.size() == 1 ? "" : schedule(k.variant)) + "\n";
+}
+
+std::string kernelText(const ExplainedTarget &target, const ExplainedPlan &plan, size_t k,
                        std::map<std::string, size_t> &firstOf) {
   const ExplainedKernel &kernel = plan.kernels[k];
   char number[16];
@@ -192,10 +221,12 @@ std::string kernelText(const ExplainedPlan &plan, size_t k,
     out += "     held       %" + oneLine(held.tensor) + ", which " + oneLine(held.first) +
            " reads, in registers for " + oneLine(held.again) + "\n";
   auto [first, isNew] = firstOf.emplace(kernel.name, k);
-  if (isNew)
+  if (isNew) {
     addSchedules(kernel, out);
-  else
+    addAsked(target, plan, kernel, out);
+  } else {
     out += "     schedule   that of " + std::to_string(first->second + 1) + "\n";
+  }
   return out;
 }
 
@@ -228,6 +259,32 @@ std::string apartText(const ExplainedPlan &plan) {
                " to " + withNodes(b.consumer, b.consumerNodes) + ": " + oneLine(b.reason) + "\n";
   }
   return out;
+}
+
+std::string kernelsText(const ExplainedTarget &target, const ExplainedPlan &plan) {
+  std::string out;
+  std::map<std::string, size_t> firstOf;
+  for (size_t k = 0; k < plan.kernels.size(); ++k)
+    out += kernelText(target, plan, k, firstOf);
+  return out + (plan.where.empty() ? apartText(plan) : "");
+}
+
+std::string planName(const ExplainedPlan &plan) {
+  return "the plan " + (plan.where.empty() ? "for all sizes" : "where " + oneLine(plan.where));
+}
+
+/// What else would run, and how much of that the plan takes.
+std::string insteadText(const std::string &what, const Sums &instead, const Sums &plan) {
+  return what + ": " + sumsText(instead) + "; the plan takes " +
+         share(plan.seconds, instead.seconds) + " of the time and " +
+         share(plan.readBytes + plan.writtenBytes, instead.readBytes + instead.writtenBytes) +
+         " of the bytes\n";
+}
+
+std::string unfusedText(const ExplainedPlan &plan) {
+  return (plan.forAllSizes ? insteadText("the plan for all sizes", *plan.forAllSizes, plan.totals)
+                           : "") +
+         insteadText("unfused", plan.unfused, plan.totals);
 }
 
 std::string computedText(const ExplainedTarget &target) {
@@ -263,13 +320,9 @@ std::string rangeHint(const ExplainedTarget &target) {
 std::string sizedText(const ExplainedTarget &target, const std::string &what,
                       const std::vector<SizedPrediction> &list) {
   std::string out = list.empty() ? "" : "predicted at " + what + ":\n";
-  for (const SizedPrediction &p : list) {
-    out += "  ";
-    for (size_t s = 0; s < target.sizes.size(); ++s)
-      out += (s ? ", " : "") + oneLine(target.sizes[s].first) + "=" + std::to_string(p.symbols[s]);
-    out += ": " + cost::secondsText(p.seconds) +
+  for (const SizedPrediction &p : list)
+    out += "  " + namedSizes(target, p) + ": " + cost::secondsText(p.seconds) +
            (p.where.empty() ? "" : ", by the plan where " + oneLine(p.where)) + "\n";
-  }
   return out;
 }
 
@@ -321,24 +374,22 @@ std::vector<std::pair<std::string, std::string>> levelMeanings(bool onCpu) {
 std::string explanationText(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &target : targets) {
-    const Sums &all = target.plan.totals, &unfused = target.plan.unfused;
     out += (out.empty() ? "" : "\n") + oneLine(target.model) +
            (target.graph.empty() ? "" : " (graph " + oneLine(target.graph) + ")") + " for " +
-           target.target + ": " + sumsText(all) + "\nunfused: " + sumsText(unfused) +
-           "; the plan takes " + share(all.seconds, unfused.seconds) + " of the time and " +
-           share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
-           " of the bytes\n" +
+           target.target + ": " + sumsText(target.plan.totals) + "\n" + unfusedText(target.plan) +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
-           "predicted for one run" + machineText(target) + sizesText(target) +
+           "predicted for one run" + machineText(target) + sizesText(target.plan) +
            hostText(target.plan) + "\n" +
            sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
            sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
-           sizeRulesText(target) + computedText(target) + cachesText(target) +
-           levelsText(target.plan, target.onCpu) + "\n";
-    std::map<std::string, size_t> firstOf;
-    for (size_t k = 0; k < target.plan.kernels.size(); ++k)
-      out += kernelText(target.plan, k, firstOf);
-    out += apartText(target.plan);
+           sizeRulesText(target) + computedText(target) + cachesText(target) + levelsText(target) +
+           "\n";
+    if (!target.otherPlans.empty())
+      out += planName(target.plan) + ":\n";
+    out += kernelsText(target, target.plan);
+    for (const ExplainedPlan &other : target.otherPlans)
+      out += "\n" + planName(other) + ": " + sumsText(other.totals) + "\n" + unfusedText(other) +
+             "predicted for one run" + sizesText(other) + "\n" + kernelsText(target, other);
     if (target.withResources)
       out += resourcesText(target.resources);
   }

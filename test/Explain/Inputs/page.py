@@ -34,6 +34,12 @@ try {
   seen.third = text('#right h2'); seen.marked = count('#graph g.on');
   at('#tab-Compare').click();
   seen.compared = count('#compare tbody tr');
+  seen.plans = count('#plan option'); seen.onlyPlan = at('#plans').hidden;
+  const plan = at('#plan');
+  plan.value = seen.plans - 1; plan.dispatchEvent(new Event('change'));
+  at('#tab-Kernels').click();
+  seen.where = t.where || ''; seen.planSizes = text('#sizes'); seen.planSums = text('#sums');
+  seen.planRows = count('#kernels tbody tr'); seen.planFirst = text('#right h2');
   const choice = at('#target');
   choice.value = 1; choice.dispatchEvent(new Event('change'));
   at('#tab-Kernels').click();
@@ -83,5 +89,13 @@ assert seen["third"] == heading(2) and seen["marked"] == 1
 inside = [a for a in targets[0]["apart"] if a["from"] is not None and a["to"] is not None]
 assert seen["lines"] == len(inside) > 0
 assert seen["compared"] == 1 + sum(k["unfused"]["launches"] > 1 for k in kernels) > 1
+plans = [targets[0], *targets[0].get("other_plans", [])]
+plan = plans[-1]
+assert (seen["plans"], seen["onlyPlan"]) == (len(plans), len(plans) == 1)
+assert (seen["where"], seen["planRows"]) == (plan.get("where") or "", len(plan["kernels"]))
+assert seen["planFirst"] == f"Kernel 1: {plan['kernels'][0]['name']}"
+for symbol, size in plan["symbols"].items():
+    assert f"{symbol} = {size}" in seen["planSizes"], seen["planSizes"]
+assert ("by the plan for all sizes" in seen["planSums"]) == bool(plan.get("where"))
 assert seen["other"] == targets[1]["target"] and seen["otherRows"] == len(targets[1]["kernels"])
 print(f"{len(kernels)} kernels: listed, drawn, compared, clicked through")
