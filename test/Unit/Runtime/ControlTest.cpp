@@ -72,6 +72,58 @@ TEST_CASE("If takes the branch that the data says") {
   CHECK(m.run({1, 2}) == std::vector<float>{4});
 }
 
+TEST_CASE("Where takes the steps that the shapes say, one within each side of another") {
+  ScalarModel m;
+  m.model.symbols.push_back({"rows", 1, 1, 1 << 20, 1});
+  m.model.symbols.push_back({"columns", 1, 1, 1 << 20, 1});
+  const int32_t a = m.add("a", TensorKind::Input), b = m.add("b", TensorKind::Input),
+                y = m.add("y", TensorKind::Output), t = m.add("t", TensorKind::Temp),
+                u = m.add("u", TensorKind::Temp), v = m.add("v", TensorKind::Temp);
+  auto where = [](const char *name, SymbolId symbol, std::vector<Step> ones,
+                  std::vector<Step> others) {
+    Step step;
+    step.kind = StepKind::Where;
+    step.name = name;
+    step.guards = {{DimCode(DimExpr(1) - DimExpr::symbol(symbol))}};
+    step.thenSteps = std::move(ones);
+    step.elseSteps = std::move(others);
+    return step;
+  };
+  // What one list leaves in memory is no other one's: each makes what it reads.
+  m.p.steps = {
+      launch("first", 0, {a, b, t}),
+      where("rows = 1", 1,
+            {where("columns = 1", 2, {launch("1x1", 0, {t, a, y})},
+                   {launch("1xn", 0, {t, b, u}), launch("1xn end", 0, {u, u, y})})},
+            {launch("n", 0, {t, t, u}),
+             where("one column", 2, {launch("nx1", 0, {u, a, v}), launch("nx1 end", 0, {v, b, y})},
+                   {launch("nxn", 0, {u, u, y})})})};
+  Result<std::vector<uint8_t>> bytes = writeBundle(m.model);
+  INFO((bytes.ok() ? "" : bytes.errors()[0].where + bytes.errors()[0].text));
+  REQUIRE(bytes.ok());
+  fusert_model model = 0;
+  fusert_context context = 0;
+  REQUIRE(fusert_load_memory(bytes->data(), bytes->size(), nullptr, &model) == FUSERT_OK);
+  REQUIRE(fusert_context_create(model, nullptr, &context) == FUSERT_OK);
+  const struct {
+    int64_t rows, columns;
+    float wanted; // a = 2, b = 5, so t = 7
+  } cases[] = {{1, 1, 9}, {1, 6, 24}, {3, 1, 21}, {3, 6, 28}};
+  for (size_t from = 0; from < 4; ++from)
+    for (size_t to = 0; to < 4; ++to)
+      for (const auto &[rows, columns, wanted] : {cases[from], cases[to]}) {
+        CAPTURE(rows, columns);
+        const int64_t sizes[] = {1, rows, columns};
+        REQUIRE(fusert_set_symbols(context, sizes, 3) == FUSERT_OK);
+        float two = 2, five = 5, result = -99;
+        const fusert_buffer inputs[] = {{&two, 4}, {&five, 4}}, output = {&result, 4};
+        REQUIRE(fusert_run(context, inputs, 2, &output, 1) == FUSERT_OK);
+        CHECK(result == wanted);
+      }
+  fusert_context_destroy(context);
+  fusert_unload(model);
+}
+
 TEST_CASE("Loop: carried values move as if all at once") {
   // (a, b) <- (b, a + b), trips times: Fibonacci. The body's yields swap through the carried tensors themselves.
   ScalarModel m;

@@ -321,6 +321,30 @@ TEST_CASE("bundles whose steps use sizes that they do not know") {
           "data sizes: must be ascending symbols of the model that have no definition");
   CHECK(refusal([](Model &m, Program &) { m.dataSizes.insert(m.dataSizes.begin(), {0, 5}); }) ==
         "input 'x': a dimension is malformed");
+  // Which list of a where runs is known before the first step has run, whatever told the size in front of it.
+  Step where;
+  where.kind = StepKind::Where;
+  where.name = "w";
+  auto guarded = [&](const DimExpr &guard, bool inside) {
+    return refusal([&](Model &, Program &p) {
+      where.guards = {{DimCode(guard)}};
+      where.thenSteps = where.elseSteps = {p.steps[4]};
+      p.steps[4] = where;
+      if (inside) {
+        Step outer = where;
+        outer.name = "outer";
+        outer.guards = {{DimCode(DimExpr(1) - DimExpr::symbol(0))}};
+        outer.elseSteps = {where};
+        p.steps[4] = outer;
+      }
+    });
+  };
+  const std::string asks = program + ", step 'w': asks for a size of the data when shapes are set";
+  for (bool inside : {false, true}) {
+    CHECK(guarded(DimExpr(1) - DimExpr::symbol(1), inside) == asks);
+    CHECK(guarded(DimExpr(1) - DimExpr::symbol(2), inside) == asks);
+    CHECK(guarded(DimExpr::symbol(0) - DimExpr::symbol(2), inside) == asks);
+  }
   CHECK(refusal([](Model &, Program &p) {
           Step branch;
           branch.kind = StepKind::Loop;
