@@ -85,6 +85,20 @@ std::set<SymbolId> symbolsOf(const Shape &sizes) {
   return used;
 }
 
+constexpr std::string_view kInFrontOfAxis = "_d";
+
+std::string nameOfSize(const std::string &tensor, size_t axis) {
+  return tensor + std::string(kInFrontOfAxis) + std::to_string(axis);
+}
+
+bool mayNameSize(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  name = name.substr(0, name.find_last_not_of('_') + 1);
+  const size_t end = name.find_last_not_of(kDigits);
+  return end != name.npos && end + 1 < name.size() &&
+         name.substr(0, end + 1).ends_with(kInFrontOfAxis);
+}
+
 std::string tooLargeExpression() {
   return "an expression over the symbolic sizes of more than " +
          std::to_string(kLargestSizeOfModel.depth) + " operations one inside the other, or " +

@@ -18,6 +18,12 @@ std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, cons
 /// The symbols of these sizes.
 std::set<SymbolId> symbolsOf(const Shape &sizes);
 
+/// What a size is called for which the model has no name: "x_d1", of the tensor and the axis. Where that is taken
+/// underscores stand behind it.
+std::string nameOfSize(const std::string &tensor, size_t axis);
+/// Whether a name may be one of these.
+bool mayNameSize(std::string_view name);
+
 /// What is said of an expression beyond kLargestSizeOfModel.
 std::string tooLargeExpression();
 

@@ -93,7 +93,7 @@ Status GraphBuilder::checkOptions(const onnx::GraphProto &proto,
     return success();
   // Behind the nodes comes nothing then; a name like "y_d0" may be a size that these make.
   for (const Diagnostic &d : unknownDims())
-    if (d.where.find("_d") == std::string::npos)
+    if (!mayNameSize(d.where))
       bad.push_back(d);
   return bad;
 }
@@ -325,7 +325,7 @@ Result<Shape> GraphBuilder::declaredShape(const onnx::ValueInfoProto &input,
     std::string symbol = dim.dim_param();
     if (!isName(dim.dim_param())) {
       // A name of the model's would make the two sizes equal.
-      symbol = input.name() + "_d" + std::to_string(shape.size());
+      symbol = nameOfSize(input.name(), shape.size());
       while (dimNames.count(symbol))
         symbol += "_";
     }

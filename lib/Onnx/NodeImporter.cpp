@@ -276,7 +276,7 @@ Result<DimExpr> NodeImporter::dataSize(ValueId count, const DimExpr &bound, size
 
 DimExpr NodeImporter::newSize(const DimExpr &bound, size_t i, size_t axis) {
   const std::string output = wants(i) ? outputNames[i] : nodeName;
-  return builder.newDataSize(output + "_d" + std::to_string(axis), bound);
+  return builder.newDataSize(nameOfSize(output, axis), bound);
 }
 
 Result<ValueId> NodeImporter::tellSize(const DimExpr &size, ValueId count) {
