@@ -1,6 +1,5 @@
-"""Sizes that nodes need to agree: size_rules.py FUSEC FUSERT FOLDER
-Compiles models whose sizes are all symbolic, and compares runs at several sizes with ONNX Runtime:
-what it refuses is refused, with the node's name."""
+"""Models whose sizes are all symbolic, and whose nodes need sizes to agree, compiled once and run at several sizes,
+against ONNX Runtime: what it refuses is refused, with the node's name. Prints lines of a model."""
 
 import json
 import pathlib
@@ -8,14 +7,15 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-fusec, fusert = sys.argv[1:3]
-folder = pathlib.Path(sys.argv[3])
-folder.mkdir(parents=True, exist_ok=True)
+sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "Onnx" / "Inputs"))
+
+import compiled_run
+
 node = helper.make_node
 rng = np.random.default_rng(1)
 
@@ -57,33 +57,15 @@ def trips(nodes, result):
     return node("Loop", ["three", "", "x"], ["y"], name="loop", body=helper.make_graph(nodes, "body", infos, made))
 
 
-def call(*command):
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    return result.returncode, (result.stdout + result.stderr).strip()
-
-
-def outputs(command, given):
-    """What a run gives, or says. Its outputs lie in a folder."""
-    out = folder / "out"
-    for old in out.glob("*.npy"):
-        old.unlink()
-    command = [*command, "--output-dir", out]
-    for name, value in given.items():
-        np.save(folder / f"{name}.npy", value)
-        command += ["--input", f"{name}={folder}/{name}.npy"]
-    code, text = call(*command)
-    if code:
-        return text
-    return [np.load(out / f"{name}.npy") for name in names]
-
-
 def agree(a, b):
     return len(a) == len(b) and all(x.shape == y.shape and np.allclose(x, y, 1e-4, 1e-4) for x, y in zip(a, b))
 
 
-def show(what, path, sizes, target):
+def show(options, folder, what, made, sizes, target):
     """One line for each run: which sizes, and whether it agrees, or what is said."""
-    session = onnxruntime.InferenceSession(path, options)
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level = 4
+    session = onnxruntime.InferenceSession(made.SerializeToString(), quiet)
     for values in sizes:
         given = {i.name: floats(*(values[d] if isinstance(d, str) else d for d in i.shape))
                  for i in session.get_inputs()}
@@ -91,20 +73,38 @@ def show(what, path, sizes, target):
             right = session.run(None, given)
         except Exception:
             right = None
-        made = outputs([fusert, "run", bundle, "--target", target], given)
-        if isinstance(made, str):
-            verdict = made + ("" if right is None else " (ONNX Runtime takes it)")
-        elif right and agree(made, right):
+        verdict = compiled_run.ran(options, given, target, folder)
+        mine = [] if verdict else [np.load(folder / f"{o.name}.npy") for o in made.graph.output]
+        if verdict:
+            verdict += "" if right is None else " (ONNX Runtime takes it)"
+        elif right and agree(mine, right):
             verdict = "right"
         else:
-            other = ReferenceEvaluator(str(path)).run(None, given)
-            verdict = "right by ONNX's definition" if agree(made, other) else "wrong"
+            other = ReferenceEvaluator(made).run(None, given)
+            verdict = "right by ONNX's definition" if agree(mine, other) else "wrong"
         run = " ".join(f"{k}={v}" for k, v in values.items())
         print(f"{what}, {run}: {verdict}")
 
 
-options = onnxruntime.SessionOptions()
-options.log_severity_level = 4
+def check(options, what, made, sizes):
+    """What is said of the sizes, then the runs."""
+    if options.only not in what:
+        return
+    targets = ("x86-64-v3", "sim:sm_90")
+    folder = compiled_run.folder_of(options, what, "both")
+    if problem := compiled_run.compiled(options, made, ",".join(targets), folder):
+        print(f"{what}: {problem}")
+        return
+    told = subprocess.run([options.fusert, "info", folder / "b", "--json"], capture_output=True, text=True, check=True)
+    facts = json.loads(told.stdout)
+    for size in facts["inferred"]:
+        print(f"{what}: {size['name']} is {size['value']}")
+    for rule in facts["size_rules"]:
+        print(f"{what}: {rule['rule']} {'is tested' if rule['tested'] else 'follows'}: {rule['node']}")
+    show(options, folder, what, made, sizes, targets[0])
+    show(options, folder, f"{what} on sim", made, sizes[:1], targets[1])
+
+
 CASES = {
     "product": (
         model([node("MatMul", ["A", "B"], ["y"], name="mm")], {"A": ("a", "b"), "B": ("c", "d")}),
@@ -361,18 +361,9 @@ CASES = {
               {"x": (1, 1, "h", 4)}, {"to": [1, 1, -6, 4]}),
         []),
 }
-for what, (made, sizes) in CASES.items():
-    path, bundle = folder / "m.onnx", folder / "b"
-    onnx.save(made, path)
-    names = [o.name for o in made.graph.output]
-    code, text = call(fusec, path, "-o", bundle, "--target=x86-64-v3,sim:sm_90")
-    if code:
-        print(f"{what}: {text}".replace(f"{folder}/", ""))
-        continue
-    facts = json.loads(call(fusert, "info", bundle, "--json")[1])
-    for size in facts["inferred"]:
-        print(f"{what}: {size['name']} is {size['value']}")
-    for rule in facts["size_rules"]:
-        print(f"{what}: {rule['rule']} {'is tested' if rule['tested'] else 'follows'}: {rule['node']}")
-    show(what, path, sizes, "x86-64-v3")
-    show(f"{what} on sim", path, sizes[:1], "sim:sm_90")
+
+
+if __name__ == "__main__":
+    OPTIONS = compiled_run.read_options()
+    for NAME, (MODEL, SIZES) in CASES.items():
+        check(OPTIONS, NAME, MODEL, SIZES)
