@@ -1,4 +1,5 @@
 #include "Onnx/ResizeAtRunTime.h"
+#include "Graph/ResizeRule.h"
 #include "Onnx/Compose.h"
 #include "Support/Diag.h"
 
@@ -7,8 +8,6 @@
 
 namespace fusec {
 namespace {
-
-constexpr int64_t kLargestSize = int64_t(1) << 40;
 
 /// Formulas over f64, in which positions are computed where they are known at compile time too.
 class Numbers {
@@ -273,8 +272,8 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
     const auto d = static_cast<size_t>(a);
     if (in[d].isConst(0))
       return n.mismatch("an axis to resize is empty");
-    if (out[d].isConst() && (out[d].constValue() < 0 || out[d].constValue() > kLargestSize))
-      return n.fail(Diag::BadOperand, "an output size is out of range");
+    if (out[d].isConst())
+      FUSEC_CHECK(checkResized(n.sizes(), static_cast<double>(out[d].constValue())));
     kept[d] = in[d];
   }
   if (kept != in)
@@ -288,15 +287,16 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
       return n.mismatch("scales, sizes and roi must have one number for each axis, roi two",
                         n.shapeOf(vector), wanted);
   Numbers f(n);
-  ValueId keep = kNoValue; // the common scale of all axes
   auto ratio = [&](size_t i) {
     return f.div(f.element(sizes, i), f.size(n.id(0), static_cast<size_t>(form.axes[i])));
   };
-  if (sizes != kNoValue && form.isKeepingAspect())
-    for (size_t i = 0; i < count; ++i)
-      keep = keep == kNoValue ? ratio(i)
-                              : f.binary(form.policy == "not_larger" ? OpKind::Min : OpKind::Max,
-                                         keep, ratio(i));
+  std::vector<ValueId> ratios;
+  for (size_t i = 0; sizes != kNoValue && form.isKeepingAspect() && i < count; ++i)
+    ratios.push_back(ratio(i));
+  auto nearer = [&](DimProgram::Op op, ValueId a, ValueId b) {
+    return f.binary(op == DimProgram::Op::Min ? OpKind::Min : OpKind::Max, a, b);
+  };
+  const ValueId keep = ratios.empty() ? kNoValue : keptScale(ratios, form.policy, nearer);
   Resizer resizer(n, n.id(0), form, out);
   for (size_t i = 0; i < count; ++i) {
     const ValueId scale = keep != kNoValue     ? keep
@@ -333,25 +333,18 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
   Shape out = in;
   const size_t count = form.axes.size();
   auto valueOf = [](const ConstantRef &c, size_t i) { return c->floatAt(static_cast<int64_t>(i)); };
-  auto hasCount = [](const ConstantRef &c, size_t wanted) {
-    return static_cast<size_t>(c->numElements()) == wanted;
-  };
-  if (sizes ? sizes->size() != count : !hasCount(scales, count))
-    return n.mismatch(sizes ? "one size for each axis is needed"
-                            : "one scale for each axis is needed");
-  if (form.isCrop() && (!roi || !hasCount(roi, 2 * count)))
-    return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
+  FUSEC_CHECK(checkResize(n.sizes(), count, sizes ? std::optional(sizes->size()) : std::nullopt,
+                          scales, form.isCrop(), roi));
   for (size_t i = 0; i < count; ++i) {
     const auto d = static_cast<size_t>(form.axes[i]);
     if (sizes) {
       out[d] = (*sizes)[i];
-      if (out[d].isConst() && (out[d].constValue() < 0 || out[d].constValue() > kLargestSize))
-        return n.fail(Diag::BadOperand, "an output size is out of range");
+      if (out[d].isConst())
+        FUSEC_CHECK(checkResized(n.sizes(), static_cast<double>(out[d].constValue())));
       continue;
     }
     const double scale = valueOf(scales, i);
-    if (!(scale > 0) || !std::isfinite(scale))
-      return n.fail(Diag::BadOperand, "a scale must be positive and finite");
+    FUSEC_CHECK(checkScale(n.sizes(), scale));
     const double part = form.isCrop() ? valueOf(roi, i + count) - valueOf(roi, i) : 1;
     const auto size = scaled(in[d], scale * part);
     if (!size)

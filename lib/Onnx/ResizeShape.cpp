@@ -1,3 +1,4 @@
+#include "Graph/ResizeRule.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/ResizeAtRunTime.h"
 
@@ -22,25 +23,24 @@ std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
   auto own = [&](size_t i) {
     return wide(numbers.integer(DType::I64, n.shape(0)[static_cast<size_t>(form.axes[i])]));
   };
-  std::optional<Id> common;
-  if (operands.sizes && form.isKeepingAspect())
-    for (size_t i = 0; i < count; ++i) {
-      const auto scale = apply(Op::Div, wide((*by)[i]), own(i));
-      common =
-          i == 0 ? scale : apply(form.policy == "not_larger" ? Op::Min : Op::Max, common, scale);
-    }
+  const bool keepsAspect = operands.sizes && form.isKeepingAspect();
+  std::vector<std::optional<Id>> scales;
+  for (size_t i = 0; keepsAspect && i < count; ++i)
+    scales.push_back(apply(Op::Div, wide((*by)[i]), own(i)));
+  const auto kept = scales.empty() ? std::nullopt : keptScale(scales, form.policy, apply);
   Shape out = n.shape(0);
   for (size_t i = 0; i < count; ++i) {
     DimExpr &d = out[static_cast<size_t>(form.axes[i])];
     std::optional<Id> made;
-    if (operands.sizes && !form.isKeepingAspect()) {
-      made = (*by)[i];
+    if (keepsAspect) {
+      made = sizeByKeptScale<std::optional<Id>>(own(i), kept, numbers.real(DType::F64, 0.5), apply);
     } else if (operands.sizes) {
-      made = apply(Op::Add, apply(Op::Mul, common, own(i)), numbers.real(DType::F64, 0.5));
+      made = (*by)[i];
     } else {
-      made = apply(Op::Mul, own(i), wide((*by)[i]));
+      std::optional<std::optional<Id>> part;
       if (roi)
-        made = apply(Op::Mul, made, apply(Op::Sub, wide((*roi)[i + count]), wide((*roi)[i])));
+        part = apply(Op::Sub, wide((*roi)[i + count]), wide((*roi)[i]));
+      made = sizeByScale<std::optional<Id>>(own(i), part, wide((*by)[i]), apply);
     }
     if (made && numbers.type(*made) == DType::F64) {
       made = numbers.apply(Op::Floor, DType::F64, {*made, -1, -1});

@@ -2,6 +2,7 @@
 // of known size gets a table of taps, made here: constant indices and weights, read by position. Positions are
 // computed in double with the four basic operations only, so that every builder makes the same tables.
 #include "Expr/lower/Lowering.h"
+#include "Graph/ResizeRule.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -174,7 +175,7 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
   if (scales && scales->numElements() == 0)
     scales = nullptr;
   std::vector<ResizedAxis> list(n.shape(0).size());
-  double common = 0;
+  std::vector<double> ratios; // of sizes
   for (size_t d = 0; d < list.size(); ++d) {
     if (n.shape(0)[d].isConst() && n.outShape()[d].isConst()) {
       list[d].in = n.shape(0)[d].constValue();
@@ -190,18 +191,16 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
     } else {
       int64_t wanted = sizes ? sizes->intAt(static_cast<int64_t>(k)) : a.out;
       a.scale = static_cast<double>(wanted) / static_cast<double>(a.in);
-      common = k == 0                   ? a.scale
-               : policy == "not_larger" ? std::min(common, a.scale)
-                                        : std::max(common, a.scale);
+      ratios.push_back(a.scale);
     }
     if (roi && n.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize") {
       a.roiBegin = roi->floatAt(static_cast<int64_t>(k));
       a.roiEnd = roi->floatAt(static_cast<int64_t>(k + axes.size()));
     }
   }
-  if (!scales && policy != "stretch")
+  if (!ratios.empty() && policy != "stretch")
     for (int64_t d : axes)
-      list[static_cast<size_t>(d)].scale = common;
+      list[static_cast<size_t>(d)].scale = keptScale(ratios, policy, applyToNumbers);
   return list;
 }
 
