@@ -2,6 +2,7 @@
 
 #include "Expr/Cascade.h"
 #include "Support/OptValues.h"
+#include "Target/OnChip.h"
 
 #include <algorithm>
 #include <cmath>
@@ -126,7 +127,7 @@ ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector
 
 std::optional<int64_t> ScheduledProgram::mostOf(const DimExpr &size) const {
   const int64_t most = size.range(expr.symbols).max;
-  return most <= INT32_MAX ? std::optional(std::max<int64_t>(most, 0)) : std::nullopt;
+  return most <= kMostOnChip ? std::optional(std::max<int64_t>(most, 0)) : std::nullopt;
 }
 
 std::vector<int64_t> ScheduledProgram::stridesOf(TensorId t) const {

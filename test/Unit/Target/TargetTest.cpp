@@ -1,6 +1,7 @@
 // The tables of targets: what any row must satisfy, and the figures against what the vendors state independently.
 #include "Target/Target.h"
 #include "Support/Diag.h"
+#include "Target/OnChip.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -57,6 +58,8 @@ TEST_CASE("An unknown target is refused with the names that are known") {
 TEST_CASE("Units, registers and memory fit together") {
   for (const Target &t : all()) {
     INFO(t.name);
+    CHECK(t.sharedBytesPerBlock < kMostOnChip);
+    CHECK(4 * t.registersPerCore < kMostOnChip);
     CHECK((t.lanes & (t.lanes - 1)) == 0);
     CHECK(t.cores > 0);
     CHECK(t.sharedBytesPerBlock > 0);
