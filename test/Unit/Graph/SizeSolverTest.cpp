@@ -74,6 +74,16 @@ TEST_CASE("what is said of sizes names each rule that made them what they are") 
   CHECK(s.solver.contradiction({Kind::Equal, s.dim("k"), s.dim("0"), "", "", ""}) == "");
 }
 
+TEST_CASE("sizes that their ranges make equal are, though no symbol is solved") {
+  Sizes s({"n"});
+  const std::string rest = "max(min(n, 2) - min(n, 6), 0)";
+  CHECK(s.equal(rest, "0") == Answer::Open);
+  CHECK(s.ask(Kind::AtLeast, "n", "2") == Answer::Holds);
+  CHECK(s.equal(rest, "0") == Answer::Holds);
+  CHECK(s.equal(rest, "1") == Answer::Never);
+  CHECK(s.value("n") == "n");
+}
+
 TEST_CASE("factors that are never 0 cancel") {
   Sizes s({"s10", "s21", "n", "m", "k"});
   CHECK(s.equal("s10*s21", "s21") == Answer::Holds);
