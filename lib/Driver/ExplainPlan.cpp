@@ -67,7 +67,7 @@ Result<Apart> measureApart(const ExprProgram &program, const std::vector<int64_t
   std::vector<MemoryRequests> movedOf;
   for (const Pattern &pattern : plan.patterns) {
     FUSEC_TRY(std::vector<ScheduleVariant> variants, oracle.unrestrictedSchedules(pattern));
-    const Schedule &schedule = variants.back().schedule;
+    const Schedule &schedule = variantAt(variants, symbols).schedule;
     const ExprProgram sized = tunedFor(pattern.program, symbols);
     ofPattern.push_back(predict({schedule, sized}, target));
     movedOf.push_back(withMoved ? movedBytes({schedule, sized}, target, tiling::Effort::Thorough)
