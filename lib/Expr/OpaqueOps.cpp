@@ -29,10 +29,10 @@ void checkTopK(const Equation &e, const ExprProgram &program, std::vector<std::s
   if (rank < 1 || e.axes.size() != rank + 1 || e.numSpatial != static_cast<int>(rank))
     return broken.push_back("topk has one axis for each dimension of its outputs, and then the "
                             "one that is searched");
-  Shape searched = extents(e, 0, rank - 1);
-  searched.push_back(e.axes[rank].extent);
-  if (x.shape != searched)
-    broken.push_back("topk reads [rows..., n]");
+  const DimExpr &searched = e.axes[rank].extent, &row = x.shape[rank - 1];
+  if (Shape(x.shape.begin(), x.shape.end() - 1) != extents(e, 0, rank - 1) ||
+      (searched != row && min(searched, row) != searched))
+    broken.push_back("topk reads [rows..., n], or the first of each row");
   if (values.shape != extents(e, 0, rank) || indices.shape != values.shape)
     broken.push_back("topk writes [rows..., k] twice");
   if (x.type == DType::Bool || values.type != x.type || indices.type != DType::I64)

@@ -20,7 +20,8 @@ Status topK(State &state, const Equation &e) {
   const Array &x = state.arrays[e.opaqueInputs[0]];
   Array &values = state.arrays[e.outputs[0]], &indices = state.arrays[e.outputs[1]];
   bool largest = e.opaqueAttributes.at("largest") != 0;
-  int64_t length = x.dims.back(), k = values.dims.back();
+  int64_t stride = x.dims.back(), k = values.dims.back();
+  FUSEC_TRY(int64_t length, state.evaluate(e.axes.back().extent, e.name));
   if (k > length)
     return state.error(e.name, "topk finds " + std::to_string(k) + " of " + std::to_string(length) +
                                    " elements");
@@ -30,7 +31,7 @@ Status topK(State &state, const Equation &e) {
   std::vector<size_t> order(row.size());
   for (int64_t r = 0; r < (k == 0 ? 0 : values.numElements() / k); ++r) {
     for (size_t i = 0; i < row.size(); ++i) {
-      row[i] = load(x, r * length + static_cast<int64_t>(i));
+      row[i] = load(x, r * stride + static_cast<int64_t>(i));
       if (isFloat(type))
         row[i].f = roundToType(type, row[i].f);
     }
@@ -40,7 +41,7 @@ Status topK(State &state, const Equation &e) {
     });
     for (int64_t i = 0; i < k; ++i) {
       size_t from = order[static_cast<size_t>(i)];
-      store(values, r * k + i, load(x, r * length + static_cast<int64_t>(from)));
+      store(values, r * k + i, load(x, r * stride + static_cast<int64_t>(from)));
       store(indices, r * k + i, {static_cast<int64_t>(from), 0});
     }
   }

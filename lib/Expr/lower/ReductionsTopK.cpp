@@ -2,6 +2,7 @@
 #include "Expr/lower/SortedRuns.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace fusec::lower {
 namespace {
@@ -13,12 +14,14 @@ Shape withLast(Shape shape, size_t axis) {
   return shape;
 }
 
-void whole(NodeLowering &n, TensorId x, bool largest, const TensorId (&outputs)[2]) {
+/// `row`: what of each row is searched.
+void whole(NodeLowering &n, TensorId x, const DimExpr &row, bool largest,
+           const TensorId (&outputs)[2]) {
   EquationBuilder b(n, EquationKind::Opaque, {outputs[0], outputs[1]});
   b.equation.opaque = "topk";
   b.equation.opaqueInputs = {x};
   b.equation.opaqueAttributes["largest"] = largest;
-  b.equation.axes.push_back({"r0", n.shapeOf(x).back()});
+  b.equation.axes.push_back({"r0", row});
   b.finish({});
 }
 
@@ -38,16 +41,16 @@ void inRuns(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
   n.map(outputs[1], indexOf);
 }
 
-/// A row whose length is not known is sorted where that is sooner than passes over it, which shows when it is there.
-void asLengthSays(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
-                  const TensorId (&outputs)[2]) {
+/// What fills two outputs.
+using Fill = std::function<void(const TensorId (&)[2])>;
+
+void choose(NodeLowering &n, TensorId condition, const Fill &then, const Fill &otherwise,
+            const TensorId (&outputs)[2]) {
   Control choice;
   choice.onnxNodes = {n.node.name};
   choice.name = n.l.program.tensors[outputs[0]].name;
-  choice.condition = n.map(n.temp("isLong", DType::Bool, {}), [&](EquationBuilder &b) {
-    return isSoonerInRuns(b, n.shapeOf(x).back(), k);
-  });
-  auto branch = [&](const auto &fill, std::vector<TensorId> &yields) {
+  choice.condition = condition;
+  auto branch = [&](const Fill &fill, std::vector<TensorId> &yields) {
     return n.l.nested([&] {
       TensorId own[2];
       for (size_t o : {0, 1})
@@ -56,12 +59,37 @@ void asLengthSays(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
       yields = {own[0], own[1]};
     });
   };
-  choice.thenItems =
-      branch([&](const TensorId(&own)[2]) { inRuns(n, x, k, largest, own); }, choice.thenYields);
-  choice.elseItems =
-      branch([&](const TensorId(&own)[2]) { whole(n, x, largest, own); }, choice.elseYields);
+  choice.thenItems = branch(then, choice.thenYields);
+  choice.elseItems = branch(otherwise, choice.elseYields);
   choice.results = {outputs[0], outputs[1]};
   n.l.items->push_back({std::move(choice)});
+}
+
+/// A row whose length varies: a block sorts it, or passes go over it, as any other row of its length; where it is too
+/// long for that, parts of it are sorted, unless passes over it are sooner. Which it is shows when it is there.
+void asLengthSays(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
+                  const TensorId (&outputs)[2]) {
+  const DimExpr row = n.shapeOf(x).back(), part = sortedByBlock(row);
+  const std::vector<Symbol> &symbols = n.l.program.symbols;
+  auto isTrue = [&](const char *suffix, const auto &test) {
+    return n.map(n.temp(suffix, DType::Bool, {}), test);
+  };
+  const Fill parts = [&](const TensorId(&own)[2]) { inRuns(n, x, k, largest, own); };
+  const Fill asLong = [&](const TensorId(&own)[2]) {
+    if (areAlwaysSoonerInRuns(row, k, symbols))
+      return parts(own);
+    const TensorId isSooner =
+        isTrue("isLong", [&](EquationBuilder &b) { return isSoonerInRuns(b, row, k); });
+    choose(
+        n, isSooner, parts, [&](const TensorId(&passes)[2]) { whole(n, x, row, largest, passes); },
+        own);
+  };
+  if (std::max(row.range(symbols).min, k.range(symbols).min) > part.range(symbols).max)
+    return asLong(outputs);
+  const TensorId fits =
+      isTrue("fits", [&](EquationBuilder &b) { return le(b.index(row), b.index(part)); });
+  choose(
+      n, fits, [&](const TensorId(&own)[2]) { whole(n, x, part, largest, own); }, asLong, outputs);
 }
 
 Status topK(NodeLowering &n) {
@@ -84,7 +112,7 @@ Status topK(NodeLowering &n) {
     outputs[o] = n.wants(o) && !moved ? n.out(o) : n.temp(suffixes[o], types[o], found);
   if (const bool largest = n.node.intAttr("largest") != 0;
       !sortsInRuns(n, n.shapeOf(x).back(), found.back()))
-    whole(n, x, largest, outputs);
+    whole(n, x, n.shapeOf(x).back(), largest, outputs);
   else if (n.shapeOf(x).back().isConst())
     inRuns(n, x, found.back(), largest, outputs);
   else

@@ -290,6 +290,13 @@ bool sortsInRuns(NodeLowering &n, const DimExpr &row, const DimExpr &k) {
   return longest > kPartLength && places > (row.isConst() ? kFewPlaces : kManyPlaces);
 }
 
+DimExpr sortedByBlock(const DimExpr &row) { return min(row, DimExpr(kPartLength)); }
+
+bool areAlwaysSoonerInRuns(const DimExpr &row, const DimExpr &k,
+                           const std::vector<Symbol> &symbols) {
+  return k == row || k.range(symbols).min >= 2 * kManyPlaces;
+}
+
 Val isSoonerInRuns(EquationBuilder &b, const DimExpr &row, const DimExpr &k) {
   const Val n = b.number(DType::F32, row);
   return lt((n + double(kPartLength)) * double(kManyPlaces), n * b.number(DType::F32, k));

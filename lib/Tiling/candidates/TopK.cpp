@@ -78,8 +78,11 @@ Schedule selection(const View &view, bool wholeBlock) {
   return b.schedule;
 }
 
-Schedule sorting(const View &view, int64_t padded) {
+Schedule sorting(const View &view, int64_t most) {
   const Target &target = *view.target;
+  const auto typical = std::max<int64_t>(1, view.opt({view.equation().numSpatial}));
+  const int64_t padded =
+      std::min(most, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(typical))));
   int lanes = target.lanes, units = 1;
   if (target.blocksHaveUnits())
     units = static_cast<int>(

@@ -59,12 +59,18 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     return;
   }
   case LeafKind::Sort: {
-    int64_t padded = *paddedLength(e.axes[e.numSpatial].extent, bound.program.expr.symbols);
+    const DimExpr &length = e.axes[e.numSpatial].extent;
+    const auto threads = static_cast<int64_t>(width);
+    int64_t padded = *paddedLength(length, bound.program.expr.symbols);
     counts.unitsPerBlock = std::max(counts.unitsPerBlock, double(schedule.units));
-    counts.vectorOps += times * std::ceil(double(padded) / width) * 10 * words;
+    const auto filled = double(bound.valueOf(filledPlaces(length, padded, threads)));
+    counts.vectorOps += times * std::ceil(filled / width) * 10 * words;
     counts.barriers += times;
-    double perRound = times * std::ceil(double(padded) / 2 / width);
-    for (int64_t size = 2; size <= padded; size *= 2)
+    for (int64_t size = 2; size <= padded; size *= 2) {
+      if (!length.isConst() && !takesMerge(bound.valueOf(length), size))
+        break;
+      const auto pairs = double(bound.valueOf(pairsMerged(length, size, padded, threads)));
+      const double perRound = times * std::ceil(pairs / width);
       for (int64_t distance = size / 2; distance > 0; distance /= 2) {
         // Two pairs are loaded and stored. On a CPU the lanes' places are neighbours where the distance is wide
         // enough, but for the upper ones of a round of mirrored places.
@@ -76,6 +82,7 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
         counts.gathers += perRound * alone * schedule.lanes;
         counts.barriers += times;
       }
+    }
     return;
   }
   case LeafKind::Store: {

@@ -112,9 +112,10 @@ void KernelWriter::cooperative(NodeId total, const std::function<Stmts(NodeId)> 
   }
   Stmt lane = laneLoop({});
   flat = add(flat, body.axis(lane.var));
-  NodeId predicate = kNoNode;
-  if (body[total].op != ScalarOp::Const || body[total].imm % width != 0)
-    predicate = less(flat, total);
+  const Scalar &count = body[total];
+  const bool divides = (count.op == ScalarOp::Const && count.imm % width == 0) ||
+                       (count.op == ScalarOp::Dim && count.dim.divisibleBy(width, kernel.symbols));
+  const NodeId predicate = divides ? kNoNode : less(flat, total);
   guarded(predicate, emit(flat), lane.body);
   if (units == 1) {
     round.body.push_back(std::move(lane));

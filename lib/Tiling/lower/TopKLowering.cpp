@@ -18,8 +18,9 @@ public:
       : FoldLowering(parts, number, Monoid::ArgMax),
         operand(bound.program.tensor(e.opaqueInputs[0])), keyType(sortKeyType(operand.type)),
         // Index arithmetic in 32 bits has twice the lanes a vector.
-        indexType(operand.shape.back().range(writer.kernel.symbols).max <= INT32_MAX ? DType::I32
-                                                                                     : DType::I64),
+        indexType(e.axes[e.numSpatial].extent.range(writer.kernel.symbols).max <= INT32_MAX
+                      ? DType::I32
+                      : DType::I64),
         largest(e.opaqueAttributes.at("largest") != 0), x(buffers.global(e.opaqueInputs[0])) {
     acc.equation = number;
     auto add = [&](const std::string &suffix, DType type) {
@@ -128,7 +129,7 @@ public:
 /// lower: runs of P/2^r are merged by comparing mirrored places first, then by halving distances.
 ///   size 4: (0,3) (1,2), then (0,1) (2,3)
 /// The rounds are written one after another, so that all distances are constants: addresses then need no division, and
-/// lanes that walk neighbours load vectors.
+/// lanes that walk neighbours load vectors. What a row's own length leaves out is said in schedule/TopK.h.
 class TopKSort final : public TopKLowering {
 public:
   TopKSort(LoweringParts &parts, int number) : TopKLowering(parts, number, "high") {}
@@ -148,9 +149,15 @@ public:
     keys = add(".keys", keyType);
     indices = add(".indices", indexType);
     fill(length, *padded, result);
-    for (int64_t size = 2; size <= *padded; size *= 2)
+    for (int64_t size = 2; size <= *padded; size *= 2) {
+      const DimExpr pairs = tiling::pairsMerged(length, size, *padded, threads);
+      Stmts merge;
       for (int64_t distance = size / 2; distance > 0; distance /= 2)
-        sortRound(*padded / 2, distance, distance == size / 2, result);
+        sortRound(pairs, distance, distance == size / 2, merge);
+      const NodeId isTaken =
+          length.isConst() ? kNoNode : writer.less(body.index(size / 2), body.dim(length));
+      writer.guarded(isTaken, std::move(merge), result);
+    }
   }
 
   void store(Stmts &result) override {
@@ -177,12 +184,12 @@ private:
       return Stmts{storeStmt(keys, {flat}, key),
                    storeStmt(indices, {flat}, body.cast(indexType, flat))};
     };
-    writer.cooperative(body.index(padded), emit, result);
+    writer.cooperative(body.dim(tiling::filledPlaces(length, padded, threads)), emit, result);
   }
 
   /// One round of the network: `pairs` comparators of places `distance` apart, or of places that mirror each other in
   /// runs of twice the distance.
-  void sortRound(int64_t pairs, int64_t distance, bool mirrored, Stmts &result) {
+  void sortRound(const DimExpr &pairs, int64_t distance, bool mirrored, Stmts &result) {
     auto emit = [&](NodeId pair) {
       const NodeId run = writer.div(pair, body.index(distance));
       const NodeId within = writer.mod(pair, body.index(distance));
@@ -203,9 +210,10 @@ private:
                    storeStmt(keys, {high}, body.select(swap, lowKey, highKey)),
                    storeStmt(indices, {high}, body.select(swap, lowIndex, highIndex))};
     };
-    writer.cooperative(body.index(pairs), emit, result);
+    writer.cooperative(body.dim(pairs), emit, result);
   }
 
+  const int64_t threads = int64_t{writer.units} * writer.lanes;
   BufferId keys = -1, indices = -1; // Shared
 };
 

@@ -3,6 +3,9 @@
 #include "Candidates.h"
 
 #include "Gir/Walk.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/schedule/PointEvaluator.h"
+#include "Tiling/search/SizeVariants.h"
 
 #include <limits>
 
@@ -29,18 +32,34 @@ const Schedule &named(const std::vector<Schedule> &candidates, const std::string
   return candidates[0];
 }
 
-/// Scalar operations and memory accesses of a kernel for one block of one row, an If counted as taken: what each lane
-/// does, times the lanes.
-double work(const GirKernel &kernel, const std::vector<Stmt> &stmts, double times) {
+/// What sizes alone make of a node; nullopt where loops or data have a part in it.
+std::optional<int64_t> bySizes(const GirKernel &kernel, NodeId id,
+                               const std::vector<int64_t> &sizes) {
+  for (NodeId part : kernel.body.reachable({id}))
+    if (kernel.body[part].op == ScalarOp::Axis)
+      return std::nullopt;
+  if (tiling::readsData(kernel.body, {id}))
+    return std::nullopt;
+  tiling::PointEvaluator values(kernel.body, {id}, 1, sizes);
+  REQUIRE(values.at({}, 0));
+  return values[id];
+}
+
+/// Scalar operations and memory accesses of a kernel for one block of one row, an If counted as taken where sizes do
+/// not decide it: what each lane does, times the lanes.
+double work(const GirKernel &kernel, const std::vector<Stmt> &stmts, double times,
+            const std::vector<int64_t> &sizes = {}) {
   double sum = 0;
   for (const Stmt &s : stmts) {
     double inner = times;
     if (s.kind == StmtKind::Loop)
-      inner *= static_cast<double>(kernel.body[s.trip].imm);
+      inner *= static_cast<double>(bySizes(kernel, s.trip, sizes).value());
+    if (s.kind == StmtKind::If && bySizes(kernel, s.predicate, sizes) == 0)
+      continue;
     for (NodeId id : kernel.body.reachable(exprRoots(s)))
       if (kernel.body[id].op != ScalarOp::Const && kernel.body[id].op != ScalarOp::Axis)
         sum += times;
-    sum += work(kernel, s.body, inner) + work(kernel, s.elseBody, inner);
+    sum += work(kernel, s.body, inner, sizes) + work(kernel, s.elseBody, inner, sizes);
   }
   return sum;
 }
@@ -108,6 +127,55 @@ TEST_CASE("topk: symbolic rows and lengths") {
   for (const Schedule &s : valueOf(candidateSchedules(pattern, targetNamed("x86-64-v3"))))
     CHECK(s.name != "sort");
   checkCandidates(pattern, {randomTensor(random, DType::F32, {3, 41})}, {3, 41}, 0, 1);
+}
+
+TEST_CASE("topk: rows of any length up to one that a block holds") {
+  std::mt19937 random(5);
+  const std::string symbols = "symbol n = 4..600 opt 200 divisor 1\n";
+  const ExprProgram pattern = patternFrom(topKText(DType::F32, "2", 4, "n", false, symbols));
+  for (int64_t length : {4, 5, 32, 33, 64, 300, 512, 513, 600})
+    checkCandidates(pattern, {randomTensor(random, DType::F32, {2, length})}, {length}, 0);
+}
+
+TEST_CASE("topk: the first elements of longer rows") {
+  std::mt19937 random(6);
+  std::string text = topKText(DType::F32, "3", 5, "25", true);
+  text.replace(text.find("f32[3,25] input"), 9, "f32[3,40]");
+  checkCandidates(patternFrom(text), {randomTensor(random, DType::F32, {3, 40})}, {}, 0);
+
+  const std::string symbols = "symbol n = 4..9223372036854775807 opt 50 divisor 1\n";
+  text = topKText(DType::F32, "3", 4, "min(n, 64)", true, symbols);
+  text.replace(text.find("f32[3,min(n, 64)] input"), 17, "f32[3,n]");
+  const ExprProgram pattern = patternFrom(text);
+  bool sorts = false;
+  for (const Schedule &s : valueOf(candidateSchedules(pattern, targetNamed("x86-64-v3"))))
+    sorts = sorts || s.name == "sort";
+  CHECK(sorts);
+  for (int64_t length : {4, 63, 64, 100})
+    checkCandidates(pattern, {randomTensor(random, DType::F32, {3, length})}, {length}, 0);
+}
+
+TEST_CASE("topk: a sort does the work of the row's own length, and is counted so") {
+  const std::string symbols = "symbol n = 4..4096 opt 1000 divisor 1\n";
+  const ExprProgram pattern = patternFrom(topKText(DType::F32, "", 4, "n", true, symbols));
+  for (const char *name : {"x86-64-v3", "x86-64-v4", "sm_90", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    const Schedule sort = named(valueOf(candidateSchedules(pattern, target)), "sort");
+    const GirKernel kernel = kernelOf(pattern, sort).kernel;
+    auto workAt = [&](int64_t n) { return work(kernel, kernel.phases[0].body, 1, {n}); };
+    auto countedAt = [&](int64_t n) {
+      return countWork({sort, tunedFor(pattern, {n})}, target).front().vectorOps;
+    };
+    INFO(name);
+    // n log^2 n: 4096 * 12 * 13 beside 128 * 7 * 8, or as many as all threads have at once.
+    CHECK(workAt(128) < workAt(4096) / (sort.units > 1 ? 8 : 60));
+    for (int64_t n : {4, 100, 128, 129, 1000, 2048, 3000}) {
+      INFO(n);
+      const double share = workAt(n) / workAt(4096), counted = countedAt(n) / countedAt(4096);
+      CHECK(counted < 1.1 * share + 0.01);
+      CHECK(counted > 0.9 * share - 0.01);
+    }
+  }
 }
 
 TEST_CASE("topk: an output that nobody reads takes no memory") {
