@@ -1,22 +1,82 @@
 #include "Driver/SizedPrediction.h"
 
-#include "Driver/Decisions.h"
 #include "Support/Diag.h"
 #include "Support/NamedText.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
 #include "Support/WholeText.h"
+#include "Tiling/counts/Prediction.h"
+#include "Tiling/schedule/PointEvaluator.h"
 #include "Tiling/search/SizeVariants.h"
 
 #include <algorithm>
+#include <map>
 
 namespace fusec {
+
+namespace {
+
+/// Counts the launches of each pattern in a run at some sizes, those in loops and branches once: none of what they rule
+/// out, as far as they alone decide what an If or a Loop asks for.
+class LaunchesAt {
+public:
+  LaunchesAt(const Plan &plan, const std::vector<int64_t> &symbols)
+      : plan(plan), symbols(symbols), launches(plan.patterns.size(), 0) {}
+
+  std::vector<int> run() {
+    count(*planAt(plan, symbols).steps);
+    return std::move(launches);
+  }
+
+private:
+  void count(const std::vector<PlanStep> &steps) {
+    for (const PlanStep &step : steps) {
+      if (step.kind == PlanStep::Kind::Launch) {
+        ++launches[static_cast<size_t>(step.pattern)];
+        noteTruths(step);
+        continue;
+      }
+      const auto truth = truths.find(step.control.condition);
+      const bool isKnown = truth != truths.end();
+      if (!isKnown || truth->second)
+        count(step.thenSteps);
+      if (!isKnown || !truth->second)
+        count(step.elseSteps);
+    }
+  }
+
+  void noteTruths(const PlanStep &launch) {
+    const Pattern &pattern = plan.patterns[static_cast<size_t>(launch.pattern)];
+    for (const Item &item : pattern.program.items) {
+      const auto &e = std::get<Equation>(item.value);
+      if (e.kind != EquationKind::Map || !e.axes.empty())
+        continue;
+      for (size_t o = 0; o < e.outputs.size(); ++o) {
+        const TensorId t = e.outputs[o];
+        const std::vector<NodeId> roots = {e.results[o]};
+        if (t >= pattern.numArguments || e.body[roots[0]].type != DType::Bool ||
+            tiling::readsData(e.body, roots))
+          continue;
+        tiling::PointEvaluator values(e.body, roots, 1, symbols);
+        if (values.at({}, 0))
+          truths[launch.arguments[static_cast<size_t>(t)]] = values[roots[0]] != 0;
+      }
+    }
+  }
+
+  const Plan &plan;
+  const std::vector<int64_t> &symbols;
+  std::vector<int> launches;
+  std::map<TensorId, bool> truths; // of the program's tensors
+};
+
+} // namespace
 
 SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> &symbols) {
   SizedPrediction out;
   out.symbols = symbols;
   out.where = planAt(target.plan, symbols).where;
-  const std::vector<int> launches = countLaunches(target.plan, symbols);
+  const std::vector<int> launches = LaunchesAt(target.plan, symbols).run();
   for (size_t p = 0; p < launches.size(); ++p) {
     if (launches[p] == 0)
       continue;

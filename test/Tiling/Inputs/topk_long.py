@@ -84,6 +84,17 @@ for shape, k, axis, largest, type, target, sizes in (
         run(numbers([n if size is None else size for size in shape], type, random), k, axis, largest, target)
 print("right")
 
+# Sizes say which of the ways runs, and nothing of the others is predicted to.
+compile((None,), 600, 0, 1, F32, "host")
+out = subprocess.run([fusec, "explain", folder + "/m.onnx", "--target", "x86-64-v3", "--json"] +
+                     [w for n in (600, 1200, 4096, 40000) for w in ("--at", f"n={n}")],
+                     check=True, capture_output=True, text=True).stdout
+least, twice, part, long = json.loads(out.splitlines()[0])["at"]
+kernels = [{kernel["name"] for kernel in at["kernels"]} for at in (least, twice, part, long)]
+assert len(kernels[2]) < len(kernels[3]) and kernels[2] - kernels[3], kernels
+assert least["predicted_s"] < twice["predicted_s"] < part["predicted_s"] / 2 < long["predicted_s"] / 10
+print("a row that a block sorts has no merges")
+
 # One more merge of all elements wherever the parts double. An element of a merge reads its split and, five times, two
 # keys, of which threads keep some: 140 to 320 bytes. Passes over the row would read 4 * n * k bytes, of which k is made
 # such that the bound is far below them.
