@@ -84,19 +84,22 @@ double compulsorySeconds(const Counts &c, const Target &target, double parallel)
          servedSeconds(c, target, parallel, c.readBytes + c.writtenBytes - constants);
 }
 
+double blocksOfCore(const Counts &c, double cores) {
+  return std::ceil(std::max(1.0, c.blocks) / cores);
+}
+
 /// Seconds in which a core issues the instructions of all its blocks, as many of them at once as are resident.
 double issueSeconds(const Counts &c, const Target &target, double cores) {
-  const double each = std::ceil(std::max(1.0, c.blocks) / cores);
+  const double each = blocksOfCore(c, cores), averages = std::max(each, c.longestBlock);
   if (target.kind == TargetKind::Cpu)
-    return each * blockSeconds(c, target);
+    return averages * blockSeconds(c, target);
   const double together = std::clamp(double(residentBlocks(c, target) / target.cores), 1.0, each);
-  return each * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
+  return averages * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
          std::ceil(each / together) * c.barriers * target.blockBarrierSec;
 }
 
 double stagingSeconds(const Counts &c, const Target &target, double cores) {
-  const double each = std::ceil(std::max(1.0, c.blocks) / cores);
-  return each * c.stagedLoads / (vectorsPerSecond(target) * target.loadShare);
+  return blocksOfCore(c, cores) * c.stagedLoads / (vectorsPerSecond(target) * target.loadShare);
 }
 
 double seconds(const Counts &c, const Target &target, double cores, double launchSec, bool quick) {
@@ -148,7 +151,7 @@ Counts sideBySide(std::span<const Counts> parts) {
                                            &Counts::writtenBytes, &Counts::constantBytes,
                                            &Counts::stagedBytes};
   constexpr double Counts::*kMost[] = {&Counts::unitsPerBlock, &Counts::registersPerThread,
-                                       &Counts::sharedBytesPerBlock};
+                                       &Counts::sharedBytesPerBlock, &Counts::longestBlock};
   Counts sum;
   sum.blocks = 0;
   double rows = 0;

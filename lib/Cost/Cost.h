@@ -25,6 +25,8 @@ struct Counts {
   std::array<double, kLevels> levelBytes{};
   double barriers = 0; // block barriers in one block
   double blocks = 1;   // grid size
+  double longestBlock =
+      1; // its instructions beside those of an average one, which the others count
   double unitsPerBlock = 1;
   double registersPerThread = 0; // GPU: registers of 32 bits; 0: few
   double sharedBytesPerBlock = 0;

@@ -6,6 +6,7 @@
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/StatementWork.h"
+#include "Tiling/schedule/LoopRanges.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/schedule/ReadReuse.h"
@@ -139,10 +140,34 @@ private:
         if (loop->kind == LoopKind::Block && seen.insert(loop).second)
           counts.blocks *= trip;
       }
-      leaf(*statement.leaf, times);
+      const double share = shareThatRuns();
+      counts.longestBlock = std::max(counts.longestBlock, 1 / share);
+      leaf(*statement.leaf, times * share);
     }
     if (target.blocksHaveUnits())
       counts.barriers += blockBarriers(bound, nodes);
+  }
+
+  /// What a block has on average of the times that the statement runs in a whole one: the last along an axis ends at
+  /// the extent. Extents that are known have tiles that suit them, and what is left of a block counts as all of it.
+  double shareThatRuns() const {
+    double share = 1;
+    const auto isCut = [&](const LoopNode *loop) {
+      return (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll) && loop->axis >= 0 &&
+             !schedule.axes[loop->axis].extent.isConst() && bound.tile(*loop).isConst();
+    };
+    if (std::ranges::none_of(loops, isCut))
+      return share;
+    const LoopRanges ranges(bound, loops, {});
+    for (const auto &[axis, iterations] : ranges.iterations()) {
+      if (axis < 0 || schedule.axes[axis].extent.isConst())
+        continue;
+      double whole = 1;
+      for (const LoopNode *loop : loops)
+        whole *= loop->axis == axis ? bound.optTrip(*loop) : 1;
+      share *= whole > 0 ? iterations / whole : 1;
+    }
+    return share;
   }
 
   void walkParts() {

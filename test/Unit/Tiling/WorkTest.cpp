@@ -8,8 +8,10 @@
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/search/ChooseReuse.h"
+#include "Tiling/search/SizeVariants.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -67,10 +69,12 @@ TEST_CASE("work: lanes that cross rows of a length that a run tells are gathered
                                                "    seq r:1 { lane x:1 { compute e0 } }\n"
                                                "    lane x:1 { store e0 } } } }\n}\n",
                                            pattern);
-    return countWork({schedule, pattern}, target).front().gathers;
+    const cost::Counts counts = countWork({schedule, pattern}, target).front();
+    return counts.gathers * counts.blocks;
   };
-  // Of both operands, in each of five steps of eight vectors a block.
-  CHECK(gathersOf("symbol n = 1..9000 opt 496 divisor 1\n", "n", "n*37") == 2 * 5 * 8 * 8);
+  // Of both operands, for each element in each of five steps.
+  CHECK(std::round(gathersOf("symbol n = 1..9000 opt 496 divisor 1\n", "n", "n*37")) ==
+        2 * 5 * 37 * 496);
   CHECK(gathersOf("", "496", "18352") == 0); // whole vectors of a row
 }
 
@@ -386,5 +390,42 @@ end
       }
       CHECK(any);
     }
+  }
+}
+
+TEST_CASE("work: the last block along an axis of symbolic extent counts what it has") {
+  const ExprProgram rows =
+      patternFrom(ProgramText("rows", "symbol n = 1..99999 opt 384 divisor 1\n")
+                      .input("a", "n,64")
+                      .input("b", "64,96")
+                      .reduction("c", "i:n, j:96; k:64", "sum", "mul(%a[i, k], %b[k, j])"));
+  for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(rows, target))) {
+      const tiling::BoundSchedule bound(schedule, rows);
+      int64_t block = 0, tile = 0; // rows of a block, and of its steps
+      for (const tiling::Statement &statement : bound.statements())
+        for (const LoopNode *loop : statement.loops)
+          if (loop->axis >= 0 && schedule.axes[loop->axis].extent == DimExpr::symbol(0)) {
+            block = loop->kind == LoopKind::Block ? loop->step : block;
+            tile = loop->kind == LoopKind::Seq ? loop->step : tile;
+          }
+      if (tile == 0 || block % tile != 0 || block / tile < 3)
+        continue;
+      any = true;
+      auto at = [&](int64_t n) { return countWork({schedule, tunedFor(rows, {n})}, target)[0]; };
+      const cost::Counts whole = at(2 * block), cut = at(block + tile);
+      INFO(name << "\n" << print(schedule, rows));
+      CHECK(whole.longestBlock == 1);
+      CHECK(cut.blocks == whole.blocks);
+      const double steps = double(block) / double(tile);
+      const double share = (steps + 1) / (2 * steps);
+      CHECK(std::abs(cut.vectorOps / (whole.vectorOps * share) - 1) < 1e-9);
+      CHECK(std::abs(cut.longestBlock * share - 1) < 1e-9);
+      // Cores side by side wait for the longest; one core has no more than there is.
+      CHECK(cost::latency(cut, target) <= cost::latency(whole, target));
+    }
+    CHECK((any || target.blocksHaveUnits()));
   }
 }
