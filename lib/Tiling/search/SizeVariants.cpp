@@ -96,7 +96,8 @@ bool isAtMost(const Values &a, const Values &b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](int64_t x, int64_t y) { return x <= y; });
 }
 
-/// The tuned sizes, those half way between neighbours, and one beyond the largest.
+/// The tuned sizes, those half way between neighbours, those where one symbol alone has the larger of them, so that
+/// tests speak of the one that matters, and one beyond the largest.
 std::vector<Values> sizesAround(const ExprProgram &pattern) {
   const std::vector<Values> tuned = tunedSizes(pattern.symbols);
   std::vector<Values> sizes = tuned;
@@ -110,8 +111,12 @@ std::vector<Values> sizesAround(const ExprProgram &pattern) {
       auto between = [&](const Values &other) {
         return other != low && other != high && isAtMost(low, other) && isAtMost(other, high);
       };
-      if (low != high && isAtMost(low, high) && std::none_of(tuned.begin(), tuned.end(), between))
-        add([&](size_t s) { return middle(pattern.symbols[s], low[s], high[s]); });
+      if (low == high || !isAtMost(low, high) || std::any_of(tuned.begin(), tuned.end(), between))
+        continue;
+      add([&](size_t s) { return middle(pattern.symbols[s], low[s], high[s]); });
+      for (size_t one = 0; one < pattern.symbols.size(); ++one)
+        if (low[one] != high[one] && !pattern.symbols[one].definition)
+          add([&](size_t s) { return s == one ? high[s] : low[s]; });
     }
   add([&](size_t s) {
     const Symbol &symbol = pattern.symbols[s];

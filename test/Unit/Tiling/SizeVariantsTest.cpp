@@ -118,6 +118,32 @@ TEST_CASE("size variants: no size that kernels are tuned for is much slower than
     }
 }
 
+TEST_CASE("size variants: tests speak of the side of an image that matters") {
+  // Rows of the register tile are along the width alone.
+  std::string text =
+      ProgramText("p", "symbol h = 1..9999 opt image divisor 1\n"
+                       "symbol w = 1..9999 opt image divisor 1\n")
+          .input("a", "ROWS,COLUMNS*2,256")
+          .input("b", "256,32")
+          .reduction("c", "i:ROWS, j:COLUMNS, n:32; k:256", "sum", "mul(%a[i, j*2, k], %b[k, n])");
+  for (const auto &[word, size] : {std::pair<std::string, std::string>{"ROWS", "floordiv(h, 16)"},
+                                   {"COLUMNS", "floordiv(w, 16)"}})
+    for (size_t at; (at = text.find(word)) != text.npos;)
+      text.replace(at, word.size(), size);
+  const ExprProgram pattern = patternFrom(text);
+  const Target target = targetNamed("x86-64-v4");
+  const std::vector<ScheduleVariant> variants = variantsOf(pattern, target);
+  REQUIRE(variants.size() > 1);
+  for (const std::vector<int64_t> &sizes :
+       {std::vector<int64_t>{64, 224}, {224, 64}, {64, 320}, {320, 64}, {224, 320}, {320, 224}}) {
+    double best = INFINITY;
+    for (const ScheduleVariant &variant : variants)
+      best = std::min(best, secondsAt(pattern, variant.schedule, target, sizes));
+    INFO(sizes[0] << "x" << sizes[1]);
+    CHECK(secondsAt(pattern, variantAt(variants, sizes).schedule, target, sizes) <= 1.101 * best);
+  }
+}
+
 TEST_CASE("size variants: a row of limited length lies in a block's own memory") {
   const std::string softmax = ProgramText("p", kRows)
                                   .input("x", "n,n")
