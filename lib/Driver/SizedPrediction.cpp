@@ -97,7 +97,7 @@ Result<std::vector<int64_t>> parseSizes(const std::string &text, const std::vect
   for (const Symbol &s : symbols)
     if (!s.definition) // those come first
       names.push_back(s.name);
-  std::vector<int64_t> values = optValues(symbols);
+  std::vector<Symbol> given = symbols;
   auto bad = [&](const std::string &why) {
     return Diagnostic{Diag::BadOption, option + " " + text, why};
   };
@@ -117,9 +117,10 @@ Result<std::vector<int64_t>> parseSizes(const std::string &text, const std::vect
       return bad("'" + name + "' is a size of " + std::to_string(symbol.min) + " to " +
                  std::to_string(symbol.max) +
                  (symbol.divisor > 1 ? ", a multiple of " + std::to_string(symbol.divisor) : ""));
-    values[static_cast<size_t>(at - names.begin())] = *size;
+    given[static_cast<size_t>(at - names.begin())].opt = *size;
     rest = behind.substr(std::min(comma + 1, behind.size()));
   }
+  std::vector<int64_t> values = optValues(given);
   setComputed(symbols, values);
   return values;
 }

@@ -54,6 +54,16 @@ int64_t computed(const std::vector<Symbol> &symbols, size_t s, const Values &val
   return value ? fitted(symbols[s], *value) : typical(symbols, s);
 }
 
+void setComputed(const std::vector<Symbol> &symbols, size_t s, Values &values) {
+  if (symbols[s].definition) {
+    values[s] = computed(symbols, s, values);
+    return;
+  }
+  const auto most = symbols[s].bound ? symbols[s].bound->evaluate(values) : std::nullopt;
+  if (most)
+    values[s] = std::min(values[s], std::max(*most, symbols[s].min));
+}
+
 /// What the symbols `own`, which are of one kind, are together.
 std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vector<size_t> &own,
                              SymbolKind kind) {
@@ -97,15 +107,14 @@ std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
   for (size_t s = 0; s < symbols.size(); ++s)
     values.push_back(typical(symbols, s));
   for (size_t s = 0; s < symbols.size(); ++s)
-    if (symbols[s].definition && kindOf(symbols[s]))
-      values[s] = computed(symbols, s, values);
+    if (kindOf(symbols[s]))
+      setComputed(symbols, s, values);
   return values;
 }
 
 void setComputed(const std::vector<Symbol> &symbols, std::vector<int64_t> &values) {
   for (size_t s = 0; s < symbols.size(); ++s)
-    if (symbols[s].definition)
-      values[s] = computed(symbols, s, values);
+    setComputed(symbols, s, values);
 }
 
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols) {

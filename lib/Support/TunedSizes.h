@@ -29,7 +29,8 @@ inline std::optional<SymbolKind> kindOf(const Symbol &symbol) {
 /// be one alone.
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols);
 
-/// Gives symbols with a definition what it makes of the values of those in front, or the nearest that they may have.
+/// Gives symbols with a definition what it makes of the values of those in front, or the nearest that they may have,
+/// and sizes that depend on data no more than their bound.
 void setComputed(const std::vector<Symbol> &symbols, std::vector<int64_t> &values);
 
 /// The symbols with these values as what they are tuned for.

@@ -3,6 +3,7 @@
 #include "Tiling/search/SizeVariants.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
+#include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
 #include "Tiling/counts/Prediction.h"
 
@@ -142,6 +143,19 @@ TEST_CASE("size variants: tests speak of the side of an image that matters") {
     INFO(sizes[0] << "x" << sizes[1]);
     CHECK(secondsAt(pattern, variantAt(variants, sizes).schedule, target, sizes) <= 1.101 * best);
   }
+}
+
+TEST_CASE("size variants: a size of the data is tuned for no more than its bound") {
+  const std::vector<Symbol> symbols = {
+      {"b", 1, static_cast<int64_t>(SymbolKind::Batch), 999, 1},
+      dataDependentSymbol("found", DimExpr::symbol(0) * DimExpr(20), {{"b", 1, 1, 999, 1}})};
+  CHECK(optValues(symbols)[1] <= 20 * optValues(symbols)[0]);
+  std::set<int64_t> found;
+  for (const std::vector<int64_t> &sizes : tunedSizes(symbols)) {
+    CHECK(sizes[1] <= 20 * sizes[0]);
+    found.insert(sizes[1]);
+  }
+  CHECK(found.count(1) + found.count(20) == 2);
 }
 
 TEST_CASE("size variants: a row of limited length lies in a block's own memory") {
