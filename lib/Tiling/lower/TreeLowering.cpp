@@ -1,6 +1,7 @@
 #include "Tiling/lower/TreeLowering.h"
 
 #include "Gir/ResidentGrid.h"
+#include "Tiling/schedule/CutTiles.h"
 
 #include <algorithm>
 
@@ -205,9 +206,42 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
 void TreeLowering::lowerCut(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut,
                             Stmts &result) {
   loops.checked.insert(cut.begin(), cut.end());
-  lowerAll(nodes, result);
+  lowerPieces(nodes, cut, result);
   for (AxisId a : cut)
     loops.checked.erase(a);
+}
+
+/// Statements of a tile that may be cut: in pieces along the axes that cut it, of which those beyond an extent are left
+/// out.
+void TreeLowering::lowerPieces(std::span<const TreeNode> nodes, std::span<const AxisId> cut,
+                               Stmts &result) {
+  if (cut.empty())
+    return lowerAll(nodes, result);
+  const AxisId axis = cut.front();
+  const LoopNode *tile = tiling::innermost(loops.nodes(), axis);
+  const int64_t step = tile ? tiling::pieceOfCutTile(parts.bound, *tile) : 0;
+  if (step == 0)
+    return lowerPieces(nodes, cut.subspan(1), result);
+  KernelWriter &writer = parts.writer;
+  Body &body = writer.body;
+  const NodeId left = writer.sub(body.dim(loops.extent(axis)), loops.axisValue(axis)),
+               most = writer.min(left, body.index(tile->step - 1)),
+               pieces = writer.div(writer.add(most, body.index(step - 1)), body.index(step));
+  Stmt loop = writer.loop(LoopKind::Seq, pieces, parts.bound.schedule.axes[axis].name);
+  const LoopNode piece{LoopKind::Seq, axis, step};
+  loops.path.push_back({&piece, loop.var});
+  lowerPieces(nodes, cut.subspan(1), loop.body);
+  loops.path.pop_back();
+  if (loops.checked.size() == 1) // nothing else makes this version run
+    return result.push_back(std::move(loop));
+  Stmt choice;
+  choice.kind = StmtKind::If;
+  choice.predicate = writer.atMost(body.index(tile->step), left);
+  loops.checked.erase(axis);
+  lowerPieces(nodes, cut.subspan(1), choice.body);
+  loops.checked.insert(axis);
+  choice.elseBody.push_back(std::move(loop));
+  result.push_back(std::move(choice));
 }
 
 void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {

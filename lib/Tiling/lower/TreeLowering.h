@@ -25,6 +25,7 @@ private:
   void lowerBothVersions(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut,
                          Stmts &result);
   void lowerCut(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut, Stmts &result);
+  void lowerPieces(std::span<const TreeNode> nodes, std::span<const AxisId> cut, Stmts &result);
 
   LoweringParts &parts;
   LoopState &loops = parts.loops;

@@ -3,7 +3,11 @@
 //
 //   block m:64 { unit m:8 { seq m:1 { .. } } }    8 units, 64 + 36 iterations: the last three units have none or four
 //   block m:64 { lane m:2 { unroll m:1 { .. } } }  128 iterations, 28 of them beyond the extent
+//
+// A cut tile that is done in pieces has its iterations of these.
 #include "Tiling/schedule/LoopRanges.h"
+
+#include "Tiling/schedule/CutTiles.h"
 
 #include <algorithm>
 #include <cassert>
@@ -22,7 +26,8 @@ LoopRanges::LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange 
     const auto behind =
         std::upper_bound(loops.begin(), loops.end(), around->axis,
                          [](AxisId axis, const Loop &loop) { return axis < loop.axis; });
-    loops.insert(behind, {around->axis, around->kind, around->step});
+    loops.insert(behind,
+                 {around->axis, around->kind, around->step, pieceOfCutTile(bound, *around)});
     units = units || around->kind == LoopKind::Unit;
     if (around->kind == LoopKind::Lane) {
       lanes = true;
@@ -82,7 +87,11 @@ double LoopRanges::iterationsFrom(std::span<const Loop> loops, size_t level, int
     return 1;
   const Loop &loop = loops[level];
   const bool cut = level == 0 || loop.kind == LoopKind::Seq;
-  const int64_t trip = ceilOf(cut ? std::clamp<int64_t>(left, 0, tile) : tile, loop.step);
+  const int64_t piece = level > 0 && loops[level - 1].step == tile ? loops[level - 1].piece : 0;
+  const int64_t inPieces = piece > 0 && left < tile
+                               ? std::min(tile, ceilOf(std::max<int64_t>(left, 0), piece) * piece)
+                               : tile;
+  const int64_t trip = ceilOf(cut ? std::clamp<int64_t>(left, 0, tile) : inPieces, loop.step);
   const int64_t full = std::clamp<int64_t>(left / loop.step, 0, trip);
   double sum = 0;
   if (full > 0)

@@ -51,6 +51,7 @@ private:
     AxisId axis;
     LoopKind kind;
     int64_t step;
+    int64_t piece; // of a cut tile below it (pieceOfCutTile)
   };
   std::span<const Loop> loopsOver(AxisId axis) const;
   double iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,

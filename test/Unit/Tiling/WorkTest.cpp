@@ -5,13 +5,16 @@
 #include "Gir/Passes.h"
 #include "Gir/StatementPaths.h"
 #include "Gir/Traffic.h"
+#include "Gir/Walk.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
+#include "Tiling/schedule/CutTiles.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/SizeVariants.h"
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -428,4 +431,51 @@ TEST_CASE("work: the last block along an axis of symbolic extent counts what it 
     }
     CHECK((any || target.blocksHaveUnits()));
   }
+}
+
+TEST_CASE("work: a cut register tile of a symbolic extent is done in halves, and counted so") {
+  const std::string text = ProgramText("rows", "symbol n = 1..99999 opt 120 divisor 1\n")
+                               .input("a", "n,24")
+                               .input("b", "24,40")
+                               .reduction("c", "i:n, j:40; k:24", "sum", "mul(%a[i, k], %b[k, j])");
+  const ExprProgram rows = patternFrom(text);
+  const Target target = targetNamed("x86-64-v4");
+  bool any = false;
+  for (const Schedule &schedule : valueOf(candidateSchedules(rows, target))) {
+    const tiling::BoundSchedule bound(schedule, rows);
+    const LoopNode *tile = nullptr;
+    int64_t piece = 0;
+    for (const tiling::Statement &statement : bound.statements())
+      for (const LoopNode *loop : statement.loops)
+        if (const int64_t here = tiling::pieceOfCutTile(bound, *loop)) {
+          tile = loop;
+          piece = here;
+        }
+    if (!tile)
+      continue;
+    any = true;
+    INFO(print(schedule, rows));
+    CHECK(piece == (tile->step + 1) / 2);
+    for (int64_t n :
+         {int64_t{1}, piece, piece + 1, tile->step, tile->step + 1, 2 * tile->step + piece})
+      CHECK(difference(runSchedule(rows, schedule, randomInputs(rows, {n}), {n}),
+                       valueOf(evaluate(rows, randomInputs(rows, {n}))), 0) == "");
+    auto opsAt = [&](int64_t n) {
+      const cost::Counts counts = countWork({schedule, tunedFor(rows, {n})}, target)[0];
+      return counts.vectorOps * counts.blocks;
+    };
+    const double whole = opsAt(tile->step), half = opsAt(piece);
+    CHECK(std::abs(half / whole - double(piece) / double(tile->step)) < 1e-9);
+    CHECK(opsAt(tile->step + 1) < whole + 1.001 * half);
+    // The code for a cut tile: rows of a half.
+    std::set<int64_t> trips;
+    const GirKernel kernel = kernelOf(rows, schedule).kernel;
+    forEachStmt(kernel.phases[0].body, [&](const Stmt &s) {
+      if (s.kind == StmtKind::Loop && s.loop == LoopKind::Unroll)
+        trips.insert(kernel.body[s.trip].imm);
+    });
+    CHECK(trips.count(piece) == 1);
+    CHECK(trips.count(tile->step) == 1);
+  }
+  CHECK(any);
 }
