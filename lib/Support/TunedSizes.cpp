@@ -13,6 +13,7 @@ namespace {
 using Values = std::vector<int64_t>;
 
 constexpr std::string_view kNames[] = {"image", "length", "batch", "any"};
+constexpr int64_t kNumKinds = std::size(kNames);
 
 /// Sizes of a kind, ascending, and the one among them that plans are made for.
 struct KindSizes {
@@ -40,12 +41,18 @@ int64_t fitted(const Symbol &symbol, int64_t wanted) {
   return std::min(std::max(near, least), most) * symbol.divisor;
 }
 
+/// The value of so many steps of a symbol, or as near to it as it may come.
+int64_t ofSteps(const Symbol &symbol, int64_t steps) {
+  const int64_t step = stepOf(symbol);
+  return fitted(symbol, steps <= INT64_MAX / step ? steps * step : INT64_MAX);
+}
+
 int64_t typical(const std::vector<Symbol> &symbols, size_t s) {
   const std::optional<SymbolKind> kind = kindOf(symbols[s]);
   if (!kind)
     return symbols[s].opt;
   const KindSizes own = sizesOf(*kind, symbols);
-  return fitted(symbols[s], own.sizes[own.typical]);
+  return ofSteps(symbols[s], own.sizes[own.typical]);
 }
 
 /// What symbol `s`, which has a definition, is for these values of those in front.
@@ -64,33 +71,50 @@ void setComputed(const std::vector<Symbol> &symbols, size_t s, Values &values) {
     values[s] = std::min(values[s], std::max(*most, symbols[s].min));
 }
 
-/// What the symbols `own`, which are of one kind, are together.
+/// What the symbols `own`, which are of one kind, are together. Sizes are in steps of theirs.
 std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vector<size_t> &own,
                              SymbolKind kind) {
   std::vector<Values> out;
-  auto add = [&](auto size) {
+  auto add = [&](auto valueOf) {
     out.emplace_back();
     for (size_t s : own)
-      out.back().push_back(fitted(symbols[s], size(s)));
+      out.back().push_back(valueOf(s));
   };
   Values sizes = sizesOf(kind, symbols).sizes;
   // The end of a range is a size that is used; a far one is there for safety.
   int64_t end = 0;
-  for (size_t s : own)
-    end = std::max(end, symbols[s].max);
+  for (size_t s : own) {
+    const int64_t step = stepOf(symbols[s]);
+    end = std::max(end, symbols[s].max / step + (symbols[s].max % step > 0));
+  }
   if (end >= 2 * sizes.back() && end <= 8 * sizes.back())
     sizes.push_back(end);
   for (int64_t size : sizes)
-    add([&](size_t) { return size; });
+    add([&](size_t s) { return ofSteps(symbols[s], size); });
   if (kind == SymbolKind::Length && own.size() > 1)
     for (size_t one : own) {
-      add([&](size_t s) { return s == one ? sizes.front() : typical(symbols, s); });
-      add([&](size_t s) { return s == one ? typical(symbols, s) : sizes.front(); });
+      const auto shortest = [&](size_t s) { return ofSteps(symbols[s], sizes.front()); };
+      add([&](size_t s) { return s == one ? shortest(s) : typical(symbols, s); });
+      add([&](size_t s) { return s == one ? typical(symbols, s) : shortest(s); });
     }
   return out;
 }
 
 } // namespace
+
+std::optional<SymbolKind> kindOf(const Symbol &symbol) {
+  if (symbol.opt >= INT64_MIN + kNumKinds * kMostStep) // computed sizes may be negative
+    return std::nullopt;
+  return static_cast<SymbolKind>(INT64_MIN + (symbol.opt - INT64_MIN) % kNumKinds);
+}
+
+int64_t stepOf(const Symbol &symbol) {
+  return kindOf(symbol) ? (symbol.opt - INT64_MIN) / kNumKinds + 1 : 1;
+}
+
+int64_t optOf(SymbolKind kind, int64_t step) {
+  return static_cast<int64_t>(kind) + (step - 1) * kNumKinds;
+}
 
 std::string_view name(SymbolKind kind) { return kNames[static_cast<int64_t>(kind) - INT64_MIN]; }
 

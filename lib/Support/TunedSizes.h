@@ -5,9 +5,9 @@
 
 namespace fusec {
 
-/// What a symbol is to a model whose user favours no size of it: which sizes kernels are tuned for follows from that
-/// and from its range alone. It stands in the place of Symbol::opt, as a word in texts: "n = 1..512 opt length divisor
-/// 1".
+/// What a symbol is to a model whose user favours no size of it: which sizes kernels are tuned for follows from that,
+/// from its step and from its range alone. Both stand in the place of Symbol::opt, as words in texts: "n = 1..512 opt
+/// length divisor 1", "samples = 200..16000 opt length of 80 divisor 1".
 enum class SymbolKind : int64_t {
   Image = INT64_MIN, // height or width
   Length,
@@ -17,11 +17,13 @@ enum class SymbolKind : int64_t {
 std::string_view name(SymbolKind kind); // "any", "batch", ...
 std::optional<SymbolKind> parseSymbolKind(std::string_view word);
 /// nullopt where the user favours a size.
-inline std::optional<SymbolKind> kindOf(const Symbol &symbol) {
-  if (symbol.opt > static_cast<int64_t>(SymbolKind::Any)) // computed sizes may be negative
-    return std::nullopt;
-  return static_cast<SymbolKind>(symbol.opt);
-}
+std::optional<SymbolKind> kindOf(const Symbol &symbol);
+/// How many elements of such a symbol stand for one row of most of the work (Expr/SymbolSteps.h), as 80 samples
+/// of sound for a frame: sizes of its kind are counted in these. 1 where the user favours a size.
+int64_t stepOf(const Symbol &symbol);
+constexpr int64_t kMostStep = int64_t{1} << 32;
+/// What Symbol::opt is then, for a step of 1 to kMostStep.
+int64_t optOf(SymbolKind kind, int64_t step = 1);
 
 /// Sizes that kernels are tuned for, ascending: each has a value for every symbol. Symbols of one kind take theirs
 /// together: an image is square, a question as long as its answer; kinds combine freely. Where several are lengths, one

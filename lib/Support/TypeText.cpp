@@ -68,7 +68,14 @@ Result<Symbol> parseSymbol(TextReader &in) {
     const std::optional<SymbolKind> kind = parseSymbolKind(word);
     if (!kind)
       return in.error("'" + word + "' is no size and no kind of symbol");
-    s.opt = static_cast<int64_t>(*kind);
+    int64_t step = 1;
+    if (in.accept("of")) {
+      FUSEC_TRY(step, in.integer());
+      if (step < 1 || step > kMostStep)
+        return in.error("the step of a symbol is 1 to " + std::to_string(kMostStep) + ", not " +
+                        std::to_string(step));
+    }
+    s.opt = optOf(*kind, step);
   } else {
     FUSEC_TRY(s.opt, in.integer());
   }
@@ -165,10 +172,17 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
   return symbols;
 }
 
+/// "128", "length", "length of 80".
+static std::string optText(const Symbol &s) {
+  if (!kindOf(s))
+    return std::to_string(s.opt);
+  const std::string kind(name(*kindOf(s)));
+  return stepOf(s) == 1 ? kind : kind + " of " + std::to_string(stepOf(s));
+}
+
 std::string symbolText(const Symbol &s) {
   return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
-         " opt " + (kindOf(s) ? std::string(name(*kindOf(s))) : std::to_string(s.opt)) +
-         " divisor " + std::to_string(s.divisor);
+         " opt " + optText(s) + " divisor " + std::to_string(s.divisor);
 }
 
 std::string definitionText(const DimProgram &definition, const std::vector<Symbol> &symbols) {

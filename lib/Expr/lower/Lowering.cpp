@@ -1,5 +1,6 @@
 #include "Expr/lower/Lowering.h"
 
+#include "Expr/SymbolSteps.h"
 #include "Graph/SymbolKinds.h"
 #include "Support/Diag.h"
 
@@ -111,7 +112,18 @@ Result<ExprProgram> Lowering::run() {
   lowerNodes(graph.body.nodes);
   if (!errors.empty())
     return std::move(errors);
+  setSteps();
   return std::move(program);
+}
+
+/// Gives lengths of which nobody favours a size their steps: the equations say what runs over them.
+void Lowering::setSteps() {
+  for (size_t s = 0; s < program.symbols.size(); ++s) {
+    Symbol &symbol = program.symbols[s];
+    if (kindOf(graph.symbols[s]) == SymbolKind::Any && kindOf(symbol) == SymbolKind::Length &&
+        !symbol.definition)
+      symbol.opt = optOf(SymbolKind::Length, stepOfWork(program, static_cast<SymbolId>(s)));
+  }
 }
 
 void Lowering::lowerNodes(const std::vector<Node> &nodes) {

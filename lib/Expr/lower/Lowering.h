@@ -44,6 +44,8 @@ public:
   }
 
 private:
+  void setSteps();
+
   std::vector<TensorId> tensorOf; // by ValueId; -1: not made yet
   std::vector<bool> isOutput;     // by ValueId: an output of the whole graph, and no input
   std::unordered_set<std::string> names;
