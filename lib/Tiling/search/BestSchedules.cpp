@@ -142,6 +142,14 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
   return all;
 }
 
+/// The largest power of 2 up to 16 that the extent is always a multiple of.
+int64_t multipleOf(const DimExpr &extent, const std::vector<Symbol> &symbols) {
+  int64_t multiple = 16;
+  while (multiple > 1 && !extent.divisibleBy(multiple, symbols))
+    multiple /= 2;
+  return multiple;
+}
+
 /// A contraction whose tiles may be cut pays for its checks in code size and branches: a variant for symbols that are
 /// multiples of 16 goes without.
 Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &best,
@@ -159,12 +167,19 @@ Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &bes
     // The length of a batch of texts is more likely such a multiple.
     std::stable_partition(used.begin(), used.end(),
                           [&](SymbolId s) { return symbols[s].opt % 16 == 0; });
+    std::vector<Symbol> multiples = symbols;
+    std::vector<Guard> tests;
     for (SymbolId s : used)
-      if (std::optional<Symbol> multiple = multiplesOf(symbols[s], 16);
-          multiple && symbols[s].divisor % 16 != 0 && !axis.extent.divisibleBy(16, symbols)) {
-        guards.push_back({DimExpr::symbol(s), 16});
-        symbols[s] = std::move(*multiple);
+      if (std::optional<Symbol> multiple = multiplesOf(multiples[s], 16);
+          multiple && multiples[s].divisor % 16 != 0 && multipleOf(axis.extent, multiples) < 16) {
+        tests.push_back({DimExpr::symbol(s), 16});
+        multiples[s] = std::move(*multiple);
       }
+    // They tell nothing of a number of windows, floordiv(n - 10, 80).
+    if (multipleOf(axis.extent, multiples) > multipleOf(axis.extent, symbols)) {
+      guards.insert(guards.end(), tests.begin(), tests.end());
+      symbols = std::move(multiples);
+    }
   }
   if (guards.empty())
     return aligned;

@@ -99,6 +99,23 @@ TEST_CASE("size variants: what a variant takes to be 1 is guarded, also where 0 
   CHECK(isFound);
 }
 
+TEST_CASE("size variants: multiples of a size are tested where they are multiples of rows") {
+  const auto isTested = [](const std::string &rows) {
+    const ExprProgram pattern = patternFrom(
+        ProgramText("p", "symbol n = 1..99999 opt length divisor 1\n")
+            .input("a", rows + ",40")
+            .input("b", "40,72")
+            .reduction("c", "i:" + rows + ", j:72; k:40", "sum", "mul(%a[i, k], %b[k, j])"));
+    const std::vector<ScheduleVariant> variants =
+        valueOf(bestSchedules(pattern, targetNamed("x86-64-v3")));
+    return std::ranges::any_of(variants, [](const ScheduleVariant &variant) {
+      return std::ranges::any_of(variant.guards, [](const Guard &g) { return g.modulus != 0; });
+    });
+  };
+  CHECK(isTested("n"));
+  CHECK(!isTested("n + 1"));
+}
+
 TEST_CASE("size variants: no size that kernels are tuned for is much slower than it could be") {
   for (const std::string &text : {kProduct, kLayers})
     for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
