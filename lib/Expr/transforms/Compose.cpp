@@ -58,7 +58,8 @@ struct Reader {
 class Composer {
 public:
   explicit Composer(ExprProgram &program)
-      : program(program), whole(wholeUses(program)), definitions(program.tensors.size()) {
+      : program(program), whole(wholeUses(program)), ofConstants(madeOfConstants(program)),
+        definitions(program.tensors.size()) {
     collect(program.items);
     countReaders();
   }
@@ -249,12 +250,32 @@ private:
     return nodes.names();
   }
 
+  /// Looked up in constants of the model, as the biases of relative positions are, at places that follow from sizes:
+  /// with known sizes it would be folded.
+  bool isTable(const Equation &map) const {
+    const auto isOpen = [](const Axis &a) { return !a.extent.isConst(); };
+    return ofConstants[map.outputs[0]] && looksUp(map) && std::ranges::any_of(map.axes, isOpen);
+  }
+
+  /// True where the only read of a tensor comes by each of its elements once.
+  bool readsOnce(const Reader &reader, TensorId tensor) const {
+    Shape domain;
+    for (const Axis &a : reader.equation->axes)
+      domain.push_back(a.extent);
+    const Body &body = reader.equation->body;
+    return readers[tensor].size() == 1 &&
+           numElements(domain) == numElements(program.tensors[tensor].shape) &&
+           std::ranges::count_if(body.reachable(bodyRoots(*reader.equation)), [&](NodeId id) {
+             return isRead(body[id]) && body[id].index == tensor;
+           }) == 1;
+  }
+
   bool movementFits(const Reader &reader, TensorId tensor) const {
     const Definition &d = definitions[tensor];
     if (!d.map)
       return false;
     Profile p = profileOf(*d.map);
-    if (!p.movement)
+    if (!p.movement || (isTable(*d.map) && !readsOnce(reader, tensor)))
       return false;
     const Scalar &root = d.map->body[d.map->results[d.output]];
     if (whole[tensor])
@@ -318,7 +339,7 @@ private:
 
   bool arithmeticFits(const Reader &reader, TensorId tensor) {
     const Definition &d = definitions[tensor];
-    if (!d.map || whole[tensor])
+    if (!d.map || whole[tensor] || (isTable(*d.map) && !readsOnce(reader, tensor)))
       return false;
     auto [it, isNew] = verdicts.try_emplace(tensor);
     Verdict &v = it->second;
@@ -337,7 +358,7 @@ private:
   };
 
   ExprProgram &program;
-  std::vector<bool> whole;
+  std::vector<bool> whole, ofConstants; // by tensor
   std::vector<Definition> definitions;
   std::vector<Reader> order;
   std::vector<std::vector<size_t>> readers; // by tensor: positions in `order`, as it was

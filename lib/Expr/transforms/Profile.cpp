@@ -1,5 +1,7 @@
 #include "Expr/transforms/Profile.h"
 
+#include "Expr/OpWeight.h"
+#include "Expr/Padding.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -61,6 +63,18 @@ public:
       value(a);
   }
 
+  /// Indices and choices come at no cost beside what they move, unless they take a maths function: the buckets of
+  /// relative positions, say, which grow with a logarithm.
+  void indices(const std::vector<NodeId> &results) {
+    constexpr double kDear = 16;
+    for (NodeId id : body.reachable(results))
+      if (!seen[id] && weightOf(body[id].op) >= kDear) {
+        profile.movement = false;
+        ++profile.operations;
+        profile.expensive = true;
+      }
+  }
+
 private:
   const Body &body;
   std::vector<bool> seen, data; // data: some read is below
@@ -72,7 +86,31 @@ Profile profileOf(const Equation &e) {
   Profiler p(e.body);
   for (NodeId r : e.results)
     p.value(r);
+  p.indices(e.results);
   return p.profile;
+}
+
+std::vector<bool> madeOfConstants(ExprProgram &program) {
+  std::vector<bool> made;
+  for (const Tensor &tensor : program.tensors)
+    made.push_back(tensor.kind == TensorKind::Constant);
+  forEachEquation(program.items, [&](const Equation &e, const DimExpr *steps) {
+    const auto isMade = [&](NodeId id) { return !isRead(e.body[id]) || made[e.body[id].index]; };
+    if (e.kind == EquationKind::Map && !steps &&
+        std::ranges::all_of(e.body.reachable(bodyRoots(e)), isMade))
+      for (TensorId t : e.outputs)
+        made[t] = true;
+  });
+  return made;
+}
+
+bool looksUp(const Equation &map) {
+  return std::ranges::any_of(map.body.reachable(bodyRoots(map)), [&](NodeId id) {
+    return isRead(map.body[id]) &&
+           std::ranges::any_of(indexOperands(map.body[id]), [&](NodeId index) {
+             return !affineForm(map.body, index, static_cast<int>(map.axes.size()));
+           });
+  });
 }
 
 static NodeId stripConversions(const Body &body, NodeId id) {

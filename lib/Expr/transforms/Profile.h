@@ -14,6 +14,11 @@ struct Profile {
 };
 Profile profileOf(const Equation &e);
 
+/// By tensor: whether maps make it of constants and sizes alone, whatever the inputs of a run are.
+std::vector<bool> madeOfConstants(ExprProgram &program);
+/// Reads at an index that is not affine in the axes: where an element is follows from data, or from a division.
+bool looksUp(const Equation &map);
+
 /// A sum of products, of floats or integers, along an axis that both factors depend on, in which either is used by
 /// several outputs: there is a spatial axis that the left factor does not depend on, and one for the right.
 bool isContraction(const Equation &e);

@@ -354,3 +354,52 @@ reduction o [s:5, j:7; r:24] sum f32
   auto inputs = randomInputs(p, {}, random);
   CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
 }
+
+TEST_CASE("an index that takes a maths function is made once, not by every reader") {
+  // Buckets of relative positions: all heads and both layers look up the same ones.
+  const auto program = [](const std::string &bucket) {
+    return composed("expr buckets\nsymbol n = 1..64 opt 16 divisor 1\ntensor %w: f32[32,4] input\n"
+                    "tensor %a: f32[4,n,n] input\ntensor %b: f32[4,n,n] input\n"
+                    "tensor %i: i64[n,n] temp\ntensor %g: f32[n,n,4] temp\n"
+                    "tensor %y: f32[4,n,n] output\ntensor %z: f32[4,n,n] output\n"
+                    "inputs (%w, %a, %b)\noutputs (%y, %z)\nmap i [i:n, j:n]\n  %i = " +
+                    bucket +
+                    "\nmap g [i:n, j:n, h:4]\n  %g = %w[min(max(0, %i[i, j]), 31), h]\n"
+                    "map y [h:4, i:n, j:n]\n  %y = add(%a[h, i, j], %g[i, j, h])\n"
+                    "map z [h:4, i:n, j:n]\n  %z = add(%b[h, i, j], %g[i, j, h])\n");
+  };
+  const ExprProgram dear = program("cast(i64, mul(log(cast(f32, abs(i + j*-1) + 1)), 4.0))");
+  REQUIRE(dear.items.size() == 3);
+  CHECK(body(dear, 1).find("%w[min(max(0, %i[i, j]), 31), h]") != std::string::npos);
+  // What is as cheap as other indices is written into the readers.
+  CHECK(program("floordiv(abs(i + j*-1), 2)").items.size() == 2);
+}
+
+TEST_CASE("a table that follows from sizes is looked up once, in the order of its readers") {
+  // The model lays a bias of each head by rows and columns first, and gives it to both layers.
+  const auto program = [](const std::string &n, const std::string &weights, int layers) {
+    std::string text =
+        "expr table\nsymbol n = 1..64 opt 16 divisor 1\ntensor %w: f32[4,2] " + weights +
+        "\ntensor %a: f32[3,2," + n + "," + n + "] input\ntensor %g: f32[" + n + "," + n +
+        ",2] temp\ntensor %t: f32[2," + n + "," + n + "] temp\ntensor %y: f32[3,2," + n + "," + n +
+        "] output\ntensor %z: f32[3,2," + n + "," + n + "] output\ninputs (" +
+        (weights == "input" ? "%w, " : "") + "%a)\noutputs (%y, %z)\nmap g [i:" + n + ", j:" + n +
+        ", h:2]\n  %g = %w[min(abs(i + j*-1), 3), h]\nmap t [h:2, i:" + n + ", j:" + n +
+        "]\n  %t = %g[i, j, h]\n";
+    for (const char *out : {"y", "z"})
+      text += "map " + std::string(out) + " [b:3, h:2, i:" + n + ", j:" + n + "]\n  %" + out +
+              " = add(%a[b, h, i, j], " + (layers == 2 || *out == 'y' ? "%t[h, i, j]" : "1.0") +
+              ")\n";
+    return composed(text);
+  };
+  const std::string fixed = "constant {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}";
+  for (int layers : {1, 2}) { // the batch alone repeats it too
+    const ExprProgram table = program("n", fixed, layers);
+    REQUIRE(table.items.size() == 3);
+    CHECK(body(table, 0) == "%t = %w[min(abs(i + j*-1), 3), h]");
+    CHECK(body(table, 1) == "%y = add(%a[b, h, i, j], %t[h, i, j])");
+  }
+  // Of an input it may be a row of many that a run needs; with known sizes folding has its say.
+  CHECK(program("n", "input", 2).items.size() == 2);
+  CHECK(program("16", fixed, 2).items.size() == 2);
+}
