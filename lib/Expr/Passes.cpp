@@ -17,7 +17,10 @@ std::vector<Pass<ExprProgram>> exprPasses(bool composed) {
   if (composed)
     passes.push_back(exprPass("compose", "write maps into the equations that read them", compose));
   for (const Pass<ExprProgram> &pass :
-       {exprPass("split-axes", "split reduction axes that divisions take apart", splitAxes),
+       {exprPass("split-dimensions",
+                 "split dimensions of open size that a reshape has folded into one",
+                 splitDimensions),
+        exprPass("split-axes", "split reduction axes that divisions take apart", splitAxes),
         exprPass("cse", "compute equal equations once", eliminateCommonEquations),
         exprPass("channels-last", "store images between convolutions with the channel innermost",
                  channelsLast),

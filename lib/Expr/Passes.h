@@ -14,6 +14,7 @@ Pass<ExprProgram> exprPass(std::string_view name, std::string_view summary,
 
 ExprProgram simplify(ExprProgram program);
 ExprProgram compose(ExprProgram program);
+ExprProgram splitDimensions(ExprProgram program);
 ExprProgram splitAxes(ExprProgram program);
 ExprProgram eliminateCommonEquations(ExprProgram program);
 ExprProgram channelsLast(ExprProgram program);
