@@ -8,6 +8,7 @@
 #include "Expr/Wavefront.h"
 #include "Fusion/CutPattern.h"
 #include "Support/DimLimits.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <optional>
@@ -204,6 +205,30 @@ static std::string whyNoWavefront(const FusionContext &context, const Region &re
       .why;
 }
 
+/// A plan is made for one size of a batch, and runs with all. What is the same for each of a batch has no row of its
+/// own there: with what reads it in one kernel, the rows that all of them share go through the whole batch in turn,
+/// which costs nothing with a batch of 1 alone.
+static std::string whyOnceForBatch(const FusionContext &context, const Region &region,
+                                   const std::vector<int> &vertices) {
+  for (int v : vertices) {
+    const Region::Vertex &vertex = region.vertices[v];
+    if (vertex.sizes.empty()) // as short with any size
+      continue;
+    for (int reader : vertex.consumers) {
+      if (!std::binary_search(vertices.begin(), vertices.end(), reader))
+        continue;
+      for (SymbolId s : region.vertices[reader].sizes) {
+        const Symbol &symbol = context.program.symbols[static_cast<size_t>(s)];
+        if (kindOf(symbol) == SymbolKind::Batch && symbol.min < symbol.max &&
+            !std::binary_search(vertex.sizes.begin(), vertex.sizes.end(), s))
+          return vertex.equation->name + " is the same for each of " + symbol.name + ", and " +
+                 region.vertices[reader].equation->name + " is not";
+      }
+    }
+  }
+  return "";
+}
+
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices) {
   for (int v : vertices)
@@ -225,6 +250,8 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
     return "";
   if (context.sharedWalks && contractionOfWalk(context, region, vertices))
     return "";
+  if (std::string reason = whyOnceForBatch(context, region, vertices); !reason.empty())
+    return reason;
   std::string notFinished = "more than a reduction and a map";
   if (vertices.size() == 2) {
     const Equation &first = *region.vertices[vertices[0]].equation,

@@ -56,6 +56,8 @@ Region makeRegion(const std::vector<Item> &items) {
       v.sharesFactor = sharesFactor(*equation);
       v.reads = tensorsRead(*equation);
       v.writes = tensorsWritten(*equation);
+      for (const Axis &axis : equation->axes)
+        axis.extent.collectSymbols(v.sizes);
       if (!sizeAt.empty())
         collectSymbols(*equation, sizes);
     } else {

@@ -24,6 +24,7 @@ struct Region {
     bool contraction = false, sharesFactor = false; // Expr/transforms/Profile.h
     std::vector<int> producers, consumers; // without repetition, ascending; of values and sizes
     std::vector<TensorId> reads, writes;
+    std::vector<SymbolId> sizes; // symbols of its axes, ascending
   };
   std::vector<Vertex> vertices;
   /// Cache of contractionOfWalk (Legality.h), which rewrites equations to know.

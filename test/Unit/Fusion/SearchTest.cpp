@@ -153,6 +153,26 @@ TEST_CASE("search: a kernel has a limit of equations, of operations and of tenso
   CHECK(ofTensors(63) == "a kernel takes 64 tensors at most");
 }
 
+TEST_CASE("search: what is the same for each of a batch is made apart from what is not") {
+  const auto why = [](const std::string &batch, const std::string &rows, const std::string &at,
+                      const std::vector<std::string> &names) {
+    Fixture f(ProgramText("p", "symbol b = 1..64 opt " + batch +
+                                   " divisor 1\nsymbol n = 1..512 opt length divisor 1\n")
+                  .input("x", "b,n,8")
+                  .input("w", "8")
+                  .map("t", "i:" + rows + ", j:8", "exp(mul(%w[j], cast(f32, i)))")
+                  .map("m", "h:b, i:n, j:8", "add(%x[h, i, j], %t[" + at + ", j])")
+                  .reduction("s", "h:b, i:n; j:8", "max", "%m[h, i, j]"));
+    return whyNotOneKernel(f.context, f.region, f.vertices(names));
+  };
+  CHECK(why("batch", "n", "i", {"t", "m"}) == "t is the same for each of b, and m is not");
+  CHECK(why("batch", "n", "i", {"t", "m", "s"}) == "t is the same for each of b, and m is not");
+  CHECK(why("batch", "n", "i", {"m", "s"}) == "");
+  CHECK(why("batch", "4", "floormod(i, 4)", {"t", "m", "s"}) == ""); // short with any size
+  // A size that the user favours is one that plans are made for.
+  CHECK(why("8", "n", "i", {"t", "m", "s"}) == "");
+}
+
 TEST_CASE("search: equations without common rows are a kernel of one block, if that pays") {
   Fixture f(maps({{"a", {"x"}}, {"b", {"a"}}}));
   CHECK(whyNotOneKernel(f.context, f.region, {0, 1}).empty());
