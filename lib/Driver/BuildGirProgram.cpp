@@ -50,7 +50,7 @@ private:
   Status buildKernels(size_t p) {
     const Pattern &pattern = state.plan.patterns[p];
     built.emplace_back();
-    std::map<std::string, BuiltKernel> made; // by all that a kernel depends on
+    std::map<std::string, BuiltKernel> made;              // by all that a kernel depends on
     std::vector<Symbol> ranges = pattern.program.symbols; // those of the sizes that its plan is for
     for (size_t s = 0; s < ranges.size(); ++s)
       ranges[s].name = program.symbols[s].name;

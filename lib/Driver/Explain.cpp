@@ -99,7 +99,7 @@ private:
     return success();
   }
 
-  /// The sizes, with as few changes as let a run take this plan: within its limits, and where a plan in front would take
+  /// The sizes, with as few changes as let a run take this plan: within its limits, and where one in front would take
   /// the run, beyond some of that one's.
   std::vector<int64_t> sizesFor(const std::vector<SizedPlan> &plans, size_t p,
                                 std::vector<int64_t> sizes) const {

@@ -1,7 +1,7 @@
 // What schedules are counted as, where it decides which one is taken.
 #include "Candidates.h"
-#include "EditedSchedule.h"
 #include "Cost/Cost.h"
+#include "EditedSchedule.h"
 #include "Gir/Passes.h"
 #include "Gir/StatementPaths.h"
 #include "Gir/Traffic.h"
