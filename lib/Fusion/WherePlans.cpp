@@ -66,10 +66,11 @@ private:
     Plan plan;
   };
 
-  static std::vector<SizeLimit> limits(const std::vector<SymbolId> &symbols, int64_t most) {
+  /// Limits to so many tokens, or to as many frames of a length that is told in samples.
+  std::vector<SizeLimit> limits(const std::vector<SymbolId> &symbols, int64_t most) const {
     std::vector<SizeLimit> sizes;
     for (SymbolId s : symbols)
-      sizes.push_back({s, 1, most});
+      sizes.push_back({s, 1, most * stepOf(program.symbols[static_cast<size_t>(s)])});
     return sizes;
   }
 
