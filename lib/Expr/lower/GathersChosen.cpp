@@ -7,6 +7,7 @@
 // Rows are counted at once, their sums one after the other, and each element of the output looks for its place by
 // halving: a scatter of the places at their counts would run one after the other, for two of them might meet.
 #include "Expr/lower/ScanBuilder.h"
+#include "Support/DimLimits.h"
 
 #include <bit>
 
@@ -81,6 +82,17 @@ private:
   TensorId inRow = -1, sums = -1, before = -1;
 };
 
+/// Halvings that find a place among `size` things, where no more than `most` are enough: a multiple of four of them, as
+/// sizes have no logarithm.
+DimExpr halvings(const DimExpr &size, int64_t most) {
+  constexpr int kTogether = 4;
+  DimExpr steps(0);
+  for (int done = 0; done < most; done += kTogether)
+    steps =
+        steps + min(floorDiv(size, DimExpr(int64_t{1} << done)), DimExpr(1)) * DimExpr(kTogether);
+  return size.isConst() || isTooLarge(steps) ? DimExpr(most) : min(steps, DimExpr(most));
+}
+
 Status chosen(NodeLowering &n) {
   const DimExpr &size = n.shape(0)[0];
   const int64_t most = std::min(size.range(n.l.program.symbols).max, kMostThings);
@@ -93,16 +105,17 @@ Status chosen(NodeLowering &n) {
   for (int64_t stride = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))); stride;
        stride /= 2)
     strides.push_back(stride);
-  const auto steps = static_cast<int64_t>(strides.size());
-  const TensorId table = n.constant("strides", makeIntConstant({steps}, strides));
+  const DimExpr all(std::ssize(strides)), steps = halvings(size, all.constValue());
+  const TensorId table = n.constant("strides", makeIntConstant({all.constValue()}, strides));
   const TensorId init = zeros(n, "begin", n.outShape()),
                  previous = n.temp("place", DType::I64, n.outShape()),
                  next = n.temp("nearer", DType::I64, n.outShape());
   // The places in front of `place` count too little.
-  ScanBuilder scan(n, DimExpr(steps));
+  ScanBuilder scan(n, steps);
   scan.body([&] {
     n.map(next, [&](EquationBuilder &b) {
-      const Val place = b.read(previous, b.axes), further = place + b.load(table, {b.step()});
+      const Val place = b.read(previous, b.axes),
+                further = place + b.load(table, {b.step() + (all - steps)});
       const Val exists = le(further, size);
       const Val counted = counts.at(b, exists, further - 1);
       return select(both(exists, le(counted, b.axis(0))), further, place);

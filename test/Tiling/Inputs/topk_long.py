@@ -78,6 +78,8 @@ for shape, k, axis, largest, type, target, sizes in (
         ((2, None), 600, 1, 1, F32, "host", (600, 4096, 4097, 8192, 20001)),
         ((None, 2), 5000, 0, 0, TensorProto.FLOAT16, "host", (5000, 12288, 12289)),
         ((None,), 6, 0, 1, I64, "host", (6, 50000)),
+        ((2, None), 300, 1, 1, F32, "sim:sm_90", (300, 1000, 4096)),
+        ((None,), 200, 0, 0, I64, "sim:gfx90a", (200, 513, 5000)),
         ((None,), 4100, 0, 0, TensorProto.INT32, "sim:sm_90", (4100, 8200))):
     compile(shape, k, axis, largest, type, target)
     for n in sizes:

@@ -396,3 +396,44 @@ TEST_CASE("lowering: one program for all sizes of a symbol") {
     m.check();
   }
 }
+
+TEST_CASE("lowering: a mask's places are found in as many halvings as its length asks for") {
+  const auto graph =
+      parseGraph("graph \"places\"\n"
+                 "symbol n = 0..9223372036854775807 opt 8 divisor 1\n"
+                 "symbol found = 0..9223372036854775807 opt 8 divisor 1 bound [n]\n"
+                 "input %mask: bool[n]\n"
+                 "input %count: i64[]\n"
+                 "%size: i64[] {found} = DataSize(%count) {symbol = \"found\"} @size\n"
+                 "%places: i64[found] = Chosen(%mask) @places\n"
+                 "return %places\n",
+                 "t", ConstantStore());
+  REQUIRE(graph.ok());
+  const auto program = lowerGraph(*graph);
+  REQUIRE(program.ok());
+  const Equation *halving = nullptr;
+  for (const Item &item : program->items)
+    if (const auto *e = std::get_if<Equation>(&item.value); e && e->kind == EquationKind::Scan)
+      halving = e;
+  REQUIRE(halving);
+  for (const auto &[n, steps] : {std::pair<int64_t, int64_t>{1, 4},
+                                 {15, 4},
+                                 {16, 8},
+                                 {255, 8},
+                                 {4096, 16},
+                                 {int64_t{1} << 40, 44}})
+    CHECK(halving->steps.evaluate({n, n}) == steps);
+  for (int64_t n : {0, 1, 15, 16, 17, 255, 256, 600}) {
+    TensorValue mask(DType::Bool, {n}), count(DType::I64, {});
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < n; ++i) {
+      mask.ints[static_cast<size_t>(i)] = i % 3 == 0 || i % 7 == 5;
+      if (mask.ints[static_cast<size_t>(i)] != 0)
+        places.push_back(i);
+    }
+    count.ints[0] = static_cast<int64_t>(places.size());
+    const auto found = evaluate(*program, {mask, count});
+    REQUIRE(found.ok());
+    CHECK((*found)[0].ints == places);
+  }
+}
