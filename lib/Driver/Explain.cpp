@@ -103,10 +103,16 @@ private:
   /// the run, beyond some of that one's.
   std::vector<int64_t> sizesFor(const std::vector<SizedPlan> &plans, size_t p,
                                 std::vector<int64_t> sizes) const {
-    for (const SizeLimit &limit : plans[p].sizes) {
-      int64_t &size = sizes[static_cast<size_t>(limit.symbol)];
-      size = std::clamp(size, limit.least, limit.most);
-    }
+    const auto set = [&](SymbolId s, int64_t size, int64_t most) {
+      const int64_t divisor = program.symbols[static_cast<size_t>(s)].divisor;
+      const int64_t below = size / divisor * divisor;
+      sizes[static_cast<size_t>(s)] =
+          below < size && below <= most - divisor ? below + divisor : below;
+    };
+    for (const SizeLimit &limit : plans[p].sizes)
+      set(limit.symbol,
+          std::clamp(sizes[static_cast<size_t>(limit.symbol)], limit.least, limit.most),
+          limit.most);
     for (size_t before = 0; before < p; ++before)
       if (allAllow(plans[before].sizes, sizes))
         for (const SizeLimit &limit : plans[before].sizes) {
@@ -114,7 +120,8 @@ private:
           for (const SizeLimit &own : plans[p].sizes)
             if (own.symbol == limit.symbol)
               most = std::min(most, own.most);
-          sizes[static_cast<size_t>(limit.symbol)] = std::min(limit.most, most - 1) + 1;
+          if (limit.most < most)
+            set(limit.symbol, limit.most + 1, most);
         }
     setComputed(program.symbols, sizes);
     return sizes;

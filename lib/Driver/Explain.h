@@ -56,13 +56,15 @@ struct ExplainedKernel {
   std::vector<search::Log> consideredOfPhases;
 };
 
-/// The plan for all sizes, or one for runs in which some symbols are 1.
+/// The plan for all sizes, or one for runs of some sizes alone.
 struct ExplainedPlan {
   std::string where;                                  // "length = 1"; empty: for all sizes
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all its figures are for
   std::vector<ExplainedKernel> kernels;               // in launch order
   Sums totals, unfused;
-  std::optional<Sums> forAllSizes; // what the plan for all sizes takes there, if that is another
+  /// What the kernels of the plan for all sizes would take there, if that is another. They are tuned for the sizes that
+  /// are left to them.
+  std::optional<Sums> forAllSizes;
   struct Between {
     std::string tensor, producer, consumer, reason;
     std::vector<std::string> producerNodes, consumerNodes; // of the model

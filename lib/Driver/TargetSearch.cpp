@@ -74,11 +74,11 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   if (Status status = takeCopies(program, target.plan.copies, target); !status.ok())
     return ownFault(status.errors());
   const ExprProgram &own = programOf(program, target);
-  PatternOracle ofOnes(target.target,
-                       options); // with a budget for the few kernels that these plans have
+  PatternOracle ofSizes(target.target,
+                        options); // with a budget for the few kernels that these plans have
   if (Status status = addWherePlans(
           target.plan, own, lengthsOf(own, caches), target.target,
-          [&](const Pattern &pattern) { return ofOnes.time(pattern); }, options);
+          [&](const Pattern &pattern) { return ofSizes.time(pattern); }, options);
       !status.ok())
     return ownFault(status.errors());
   if (Status status = verify(target.plan, own); !status.ok())

@@ -24,8 +24,8 @@ Status checkSchedules(const ExprProgram &program, const TargetState &target);
 Status lowerToGir(const ExprProgram &program, TargetState &target,
                   const PassObserver &observer = {});
 
-/// Predicted seconds of plan and schedules: the total that `fusec explain` gives. Symbols have their opt values, as in
-/// the search; both ways of a branch count, and a loop runs once.
+/// Predicted seconds of plan and schedules. Symbols have their opt values, as in the search; a loop runs once, and both
+/// ways of a branch count where sizes do not tell which one runs (SizedPrediction.h).
 double predictedSeconds(const ExprProgram &model, const TargetState &target);
 
 } // namespace fusec

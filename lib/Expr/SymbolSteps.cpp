@@ -31,6 +31,7 @@ public:
     for (const Symbol &s : program.symbols)
       least.push_back(std::max(s.min, s.divisor));
     near = withSize(least, kFar);
+    middle = withSize(least, kFar + kFar / 2);
     far = withSize(least, 2 * kFar);
   }
 
@@ -68,12 +69,12 @@ private:
     return values;
   }
 
-  /// Elements of the symbol for one of the extent; 0 where it does not grow with the symbol.
+  /// Elements of the symbol for one of the extent; 0 where it does not grow with the symbol, or faster and faster, as
+  /// all pairs of rows do.
   int64_t stepOf(const DimExpr &extent) const {
-    const std::optional<int64_t> low = extent.evaluate(near), high = extent.evaluate(far);
-    if (!low || !high)
-      return 1;
-    if (*high <= *low)
+    const std::optional<int64_t> low = extent.evaluate(near), half = extent.evaluate(middle),
+                                 high = extent.evaluate(far);
+    if (!low || !half || !high || *high <= *low || (*high - *half) / 5 > (*half - *low) / 4)
       return 0;
     const auto size = static_cast<size_t>(symbol);
     const double step = double(far[size] - near[size]) / (double(*high) - double(*low));
@@ -102,7 +103,7 @@ private:
 
   ExprProgram &program;
   const SymbolId symbol;
-  Values least, near, far;
+  Values least, near, middle, far;
   std::map<int64_t, Values> typical; // by step
 };
 

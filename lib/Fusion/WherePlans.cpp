@@ -80,10 +80,13 @@ private:
     for (SizeLimit &limit : sizes)
       limit.least = std::max(limit.least, of.symbols[static_cast<size_t>(limit.symbol)].min);
     const std::optional<ExprProgram> sized = within(of, sizes);
-    if (sizes.empty() || !sized)
+    const bool leavesNone = std::ranges::all_of(sizes, [&](const SizeLimit &limit) {
+      return of.symbols[static_cast<size_t>(limit.symbol)].max <= limit.most;
+    });
+    if (leavesNone || !sized)
       return std::optional<Where>();
     ExprProgram asked = *sized;
-    asked.symbols = tunedFor(asked.symbols, typical(*sized, sizes));
+    setTypical(asked.symbols, sizes);
     FUSEC_TRY(const double now, secondsOf(present, asked));
     // No plan has less than one launch.
     const auto launches = static_cast<double>(present.steps.size());
@@ -99,25 +102,22 @@ private:
     return std::optional<Where>({std::move(sizes), std::move(own)});
   }
 
-  /// Sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where they are
-  /// alone, so that this one is for several rows in a batch, but few.
-  static std::vector<int64_t> typical(const ExprProgram &sized,
-                                      const std::vector<SizeLimit> &sizes) {
-    std::vector<int64_t> values = optValues(sized.symbols);
-    const bool isSingle =
-        std::ranges::all_of(sizes, [](const SizeLimit &limit) { return limit.most == 1; });
-    const auto set = [&](size_t s, int64_t wanted) {
-      const Symbol &symbol = sized.symbols[s];
-      const int64_t multiple = ceilDiv(DimExpr(wanted), DimExpr(symbol.divisor)).constValue();
-      values[s] = std::clamp(multiple * symbol.divisor, symbol.min, symbol.max);
-    };
-    for (size_t s = 0; s < values.size(); ++s)
-      if (isSingle && kindOf(sized.symbols[s]) == SymbolKind::Batch)
-        set(s, 2);
-    for (const SizeLimit &limit : sizes)
-      set(static_cast<size_t>(limit.symbol), limit.least + (limit.most - limit.least) / 2);
-    setComputed(sized.symbols, values);
-    return values;
+  /// Says which sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where
+  /// they are alone, so that this one is for several rows in a batch, but few.
+  static void setTypical(std::vector<Symbol> &symbols, const std::vector<SizeLimit> &sizes) {
+    const bool isSingle = std::ranges::all_of(sizes, [&](const SizeLimit &limit) {
+      return limit.most <= stepOf(symbols[static_cast<size_t>(limit.symbol)]);
+    });
+    for (Symbol &symbol : symbols)
+      if (isSingle && kindOf(symbol) == SymbolKind::Batch && symbol.max / 2 >= symbol.divisor)
+        symbol.min = std::max(symbol.min, 2 * symbol.divisor);
+    for (const SizeLimit &limit : sizes) {
+      Symbol &symbol = symbols[static_cast<size_t>(limit.symbol)];
+      const int64_t middle = limit.least + (limit.most - limit.least) / 2;
+      symbol.opt = std::clamp(ceilDiv(DimExpr(middle), DimExpr(symbol.divisor)).constValue() *
+                                  symbol.divisor,
+                              symbol.min, symbol.max);
+    }
   }
 
   /// The equations of a program by name, and how many read each tensor.

@@ -102,6 +102,8 @@ std::vector<SymbolId> symbolsOf(const ExprProgram &pattern) {
 static bool narrow(Symbol &symbol, int64_t least, int64_t most) {
   const auto multiples = [&](const DimExpr &count) { return count.constValue() * symbol.divisor; };
   const DimExpr divisor(symbol.divisor);
+  if (least > INT64_MAX - symbol.divisor)
+    return false;
   if (least > symbol.min)
     symbol.min = multiples(ceilDiv(DimExpr(least), divisor));
   if (most < symbol.max)

@@ -100,7 +100,7 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
   }
   const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];
   return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
-         rowsEndWithinVectors(bound, read.equation, *use, *access);
+         (staged && rowsEndWithinVectors(bound, read.equation, *use, *access));
 }
 
 LanePattern::LanePattern(const BoundSchedule &bound, int equation, std::vector<int> positions,

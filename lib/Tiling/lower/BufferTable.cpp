@@ -1,5 +1,6 @@
 #include "Tiling/lower/BufferTable.h"
 
+#include "Target/OnChip.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -159,8 +160,7 @@ void BufferTable::addShared(const Tensor &tensor, TensorId id) {
     if (!placeTile(id, tile))
       return;
     for (const auto &[axis, size] : tile.axes) {
-      elements *= size;
-      if (size == 0)
+      if (size == 0 || __builtin_mul_overflow(elements, size, &elements) || elements > kMostOnChip)
         return writer.problem("edge ", tensor.name, " shared has a tile of a size with a bound, ",
                               "given one without along ", bound.schedule.axes[axis],
                               "; tile the loops around maker and readers");

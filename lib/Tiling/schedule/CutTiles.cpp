@@ -1,8 +1,21 @@
 #include "Tiling/schedule/CutTiles.h"
 
+#include "Tiling/schedule/StagedTile.h"
+
 #include <algorithm>
 
 namespace fusec::tiling {
+
+/// True if a value that a block holds has its place further in: where that is counts the loops around it.
+static bool holdsTilesInside(const BoundSchedule &bound, const LoopNode &loop) {
+  return std::ranges::any_of(bound.schedule.edges, [&](const EdgeLevel &edge) {
+    if (edge.level != MemLevel::Shared)
+      return false;
+    const std::optional<Loops> around = loopsOfEdge(bound, edge.tensor);
+    return around && !around->empty() && around->back() != &loop &&
+           std::ranges::find(*around, &loop) != around->end();
+  });
+}
 
 int64_t pieceOfCutTile(const BoundSchedule &bound, const LoopNode &loop) {
   constexpr int64_t kLeast = 4; // elements of a tile
@@ -10,7 +23,7 @@ int64_t pieceOfCutTile(const BoundSchedule &bound, const LoopNode &loop) {
       8; // a core adds to two vectors a cycle, and to the same one each fourth cycle
   if (loop.axis < 0 || bound.schedule.units > 1 || loop.step < kLeast ||
       (loop.kind != LoopKind::Seq && loop.kind != LoopKind::Block) ||
-      bound.schedule.axes[loop.axis].extent.isConst())
+      bound.schedule.axes[loop.axis].extent.isConst() || holdsTilesInside(bound, loop))
     return 0;
   const int64_t piece = (loop.step + 1) / 2;
   bool sums = false;

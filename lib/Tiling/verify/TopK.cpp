@@ -39,6 +39,10 @@ public:
                   (selects && loop->kind == LoopKind::Unit),
               "has its rows in block and seq loops and, where it is computed, unit loops, given ",
               *loop);
+    const int threads = schedule.units * schedule.lanes;
+    if (sorts) // rounds of pairs take the row up to a multiple of all of them
+      require((threads & (threads - 1)) == 0, "is sorted by a power of two of threads, given ",
+              threads);
     if (sorts)
       for (const Statement &p : places)
         for (const LoopNode *loop : p.loops)

@@ -26,7 +26,10 @@ plans = [target, *target["other_plans"]]
 for plan in plans:
     add_up(plan)
     for condition in (plan["where"] or "").split(", "):
-        assert not condition or plan["symbols"][condition.split(" = ")[0]] == 1, condition
+        if condition:
+            name, sizes = condition.split(" = ")
+            least, most = (int(size) for size in (sizes.split("..") * 2)[:2])
+            assert least <= plan["symbols"][name] <= most, condition
     if plan["where"]:
         assert plan["for_all_sizes"]["predicted_s"] > plan["totals"]["predicted_s"]
 for at in target["at"]:

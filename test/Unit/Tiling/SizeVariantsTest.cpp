@@ -258,6 +258,7 @@ TEST_CASE("size limits: programs within and beyond them") {
   CHECK(rangesOf(*few) == Ranges{{1, 28}, {2, 16}});
   CHECK(few->symbols[0].opt == 28);
   CHECK(!within(program, {{0, 1, 3}})); // no multiple of 4
+  CHECK(!within(program, {{0, INT64_MAX - 1, INT64_MAX}}));
   const auto one = within(program, {{1, 1, 1}});
   REQUIRE(one);
   CHECK(rangesOf(*one) == Ranges{{1, 99}, {1, 1}});

@@ -244,6 +244,7 @@ TEST_CASE("topk: a schedule that breaks a rule is refused") {
          "finds its places one after another, in seq loops, given unroll place:1");
   breaks(refusal("select", "seq place:1", "seq place:2"),
          "finds every place, the innermost loop with step 1, given seq place:2");
+  breaks(refusal("sort", "units 1", "units 3"), "is sorted by a power of two of threads, given 24");
   breaks(refusal("sort", "seq row:1", "seq row:2"),
          "is found in every row of axis row, the innermost loop with step 1, given seq row:2");
   breaks(refusal("sort", "seq row:1", "unroll row:1"),
