@@ -67,15 +67,15 @@ Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep)
 }
 
 bool SizeCheck::same(const DimExpr &a, const DimExpr &b) const {
-  if (equality == Equality::Exact)
-    return a == b;
-  return sameSize(a, b, symbols) ||
-         (!mustDiffer(a, b) && seenTo(SizeRule::Kind::Equal, a, b, "", Need::Tested));
+  return equality == Equality::Exact ? a == b : sameSize(a, b, symbols);
 }
 
-bool SizeCheck::same(const Shape &a, const Shape &b) const {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [this](const DimExpr &x, const DimExpr &y) { return same(x, y); });
+bool SizeCheck::sameInRuns(const Shape &a, const Shape &b) const {
+  auto isSame = [this](const DimExpr &x, const DimExpr &y) {
+    return same(x, y) || (equality == Equality::Sampled && !mustDiffer(x, y) &&
+                          seenTo(SizeRule::Kind::Equal, x, y, "", Need::Tested));
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), isSame);
 }
 
 bool SizeCheck::mustDiffer(const DimExpr &a, const DimExpr &b) const {
@@ -127,8 +127,6 @@ Diagnostic SizeCheck::unlike(const Shape &given, const Shape &wanted,
 
 Status SizeCheck::sameShape(const Shape &given, const Shape &wanted, const std::string &text,
                             Need need) const {
-  if (same(given, wanted))
-    return success();
   bool fits = given.size() == wanted.size();
   for (size_t d = 0; fits && d < given.size(); ++d)
     fits = same(given[d], wanted[d]) || !mustDiffer(given[d], wanted[d]);

@@ -77,7 +77,9 @@ public:
 
   Diagnostic misfit(Misfit m) const { return report(m); }
   bool same(const DimExpr &a, const DimExpr &b) const;
-  bool same(const Shape &a, const Shape &b) const;
+  /// same(), or Sampled and nothing speaks against it. It chooses between no two results: where none of the samples is
+  /// a run that passes the tests, nothing speaks against anything.
+  bool sameInRuns(const Shape &a, const Shape &b) const;
   /// No values of the symbols make them equal.
   bool mustDiffer(const DimExpr &a, const DimExpr &b) const;
 

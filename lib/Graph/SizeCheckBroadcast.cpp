@@ -138,7 +138,7 @@ Status SizeCheck::sideParameter(const Shape &given, const Shape &product, bool r
   if (given.size() >= 2) {
     // Only if it is this form are its sizes asked for.
     auto all = SizeCheck(symbols, equality, report).broadcast({&given, &product});
-    if (all.ok() && same(*all, product) && given[given.size() - (rows ? 1 : 2)].isConst(1))
+    if (all.ok() && sameInRuns(*all, product) && given[given.size() - (rows ? 1 : 2)].isConst(1))
       return success();
   } else if (product.size() >= 2) {
     return quantParameter(given, product[product.size() - (rows ? 2 : 1)], name);

@@ -17,7 +17,7 @@ const Value &inputOf(const OpCheck &c, size_t i) {
 }
 
 Status valueIs(const OpCheck &c, const Value &v, DType type, const Shape &shape) {
-  return c.expect(v.type == type && c.same(v.shape, shape),
+  return c.expect(v.type == type && c.sameInRuns(v.shape, shape),
                   "%" + v.name + " is " + typeText(v, c.graph.symbols) + ", it must be " +
                       typeText(type, shape, c.graph.symbols));
 }
@@ -66,7 +66,7 @@ Result<Types> ifElse(const OpCheck &c) {
     for (const Value *v : {&a, &b})
       if (v->type != a.type || v->shape.size() != result.size())
         FUSEC_CHECK(valueIs(c, *v, a.type, result));
-      else if (!c.same(v->shape, result) && !isWhereTaken(c, v->shape, result, v == &a))
+      else if (!c.sameInRuns(v->shape, result) && !isWhereTaken(c, v->shape, result, v == &a))
         FUSEC_CHECK(c.sizes.sameShape(v->shape, result, "both branches must make equal sizes",
                                       Need::Tested));
     types.push_back({a.type, result});

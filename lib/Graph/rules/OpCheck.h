@@ -71,7 +71,7 @@ public:
   Status axes(const char *key, int64_t rank) const;
 
   // Sizes
-  bool same(const Shape &a, const Shape &b) const { return sizes.same(a, b); }
+  bool sameInRuns(const Shape &a, const Shape &b) const { return sizes.sameInRuns(a, b); }
   Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
     return sizes.sameDim(a, b, what);
   }

@@ -288,6 +288,37 @@ TEST_CASE("sizes of a model are equal as expressions, those of a pass by value")
   CHECK_FALSE(sizes(SizeCheck::Equality::Exact).sameDim(n, bounded, "sizes").ok());
 }
 
+TEST_CASE("operands broadcast as their sizes say where no sample is a run that passes the tests") {
+  // Runs have n = 1 and k = 2, which no sample has: nothing then speaks against n = k.
+  const std::string head = "graph g\n"
+                           "symbol n = 1..64 opt 8 divisor 1\n"
+                           "symbol k = 1..64 opt 8 divisor 1\n"
+                           "rule tested equal [max(n, k), n*2] by \"a\" \"MatMul\" \"so\"\n"
+                           "rule tested either [n, k] by \"b\" \"Add\" \"so\"\n"
+                           "input %x: f32[n]\n"
+                           "input %z: f32[k]\n"
+                           "input %t: f32[n*2]\n"
+                           "input %c: bool[n]\n"
+                           "input %p: f32[n,1,3]\n"
+                           "input %q: f32[k,3,1]\n";
+  auto error = [&](const std::string &node) {
+    auto g = parseGraph(head + node + " @k\nreturn %r\n", "t", ConstantStore());
+    return g.ok() ? "" : g.errors()[0].text;
+  };
+  for (const char *node : {
+           "%r: f32[n*2] = Add(%x, %z)",
+           "%r: f32[n*2] = Sum(%x, %z, %t)",
+           "%r: f32[n*2] = Where(%c, %z, %t)",
+           "%r: f32[n*2,1,1] = MatMul(%p, %q)",
+       }) {
+    CAPTURE(node);
+    CHECK(error(node) == "");
+  }
+  CHECK(error("%r: f32[k + 64] = Add(%x, %z)") ==
+        "output 0 is f32[k + 64], it must be f32[max(n, k)]");
+  CHECK(error("%r: f32[n*2] = Relu(%x)") == "output 0 is f32[n*2], it must be f32[n]");
+}
+
 TEST_CASE("a diagonal needs equal sizes, other axes of a letter broadcast") {
   std::vector<Symbol> symbols;
   SizeCheck sizes(symbols, SizeCheck::Equality::Exact,

@@ -221,6 +221,25 @@ TEST_CASE("a computed size of an earlier import is made of what its symbols are 
   CHECK(verify(*g).ok());
 }
 
+TEST_CASE("a sum of two sizes that stands for another size is that") {
+  ModelMaker
+      m; // the larger one of k and m is twice n, and m is n: n is 1 where k of them are added
+  m.input("x", {"n"}).input("z", {"k"}).input("w", {"m"});
+  m.output("all").output("added").output("whole");
+  m.node("Shape", {"x"}, {"n of x"});
+  m.node("Shape", {"z"}, {"k of z"});
+  m.node("Shape", {"w"}, {"m of w"});
+  m.node("Max", {"k of z", "m of w"}, {"larger"});
+  m.node("Sub", {"larger", "n of x"}, {"rest"});
+  m.node("ConstantOfShape", {"rest"}, {"zeros"});
+  m.node("MatMul", {"zeros", "x"}, {"all"});
+  m.node("Add", {"x", "z"}, {"added"});
+  m.node("MatMul", {"x", "w"}, {"whole"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[]\nf32[n*2]\nf32[]\n");
+  CHECK(rules(*g).find("rule tested either [n, k]") != std::string::npos);
+}
+
 TEST_CASE("sizes that contradict each other are an error that names the nodes") {
   ModelMaker m;
   m.input("x", {"n", "c"}).input("w", {3}).input("v", {4}).output("y").output("z");
