@@ -85,7 +85,8 @@ struct Report {
   struct Target {
     std::string name;
     int kernels, steps;
-    double predictedSec; // of a run: of branches what sizes leave open, loops once; negative: not known
+    double
+        predictedSec; // of a run: of branches what sizes leave open, loops once; negative: not known
     int64_t evaluations, quickEvaluations; // of the search for kernels; 0 where a file made it
     int64_t cursoryEvaluations; // kernels looked at less closely, after those of fusionThorough
     int64_t thoroughEquations;  // of the kernels before those
