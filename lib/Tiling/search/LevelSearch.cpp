@@ -107,7 +107,7 @@ private:
   bool isLegal(const Schedule &schedule) const { return verify(schedule, program, target).ok(); }
 
   /// The value of one equation, which makes nothing else, for others in the same phase; or a state of a block's own
-  /// steps.
+  /// steps. An index that is 0 where a size is 1 has no reader left.
   bool isEdge(TensorId t) const {
     const Equation *scan = bound.scan();
     if (scan && !inGridScan && (isPreviousState(*scan, t) || isNextState(*scan, t)))
@@ -116,12 +116,10 @@ private:
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
         bound.equation(e).outputs.size() != 1 || bound.facts(e).form == EquationForm::Cascade)
       return false;
-    if (!scan)
-      return true;
     bool read = false;
     for (int reader = 0; reader < bound.numEquations(); ++reader)
       if (std::ranges::count(bound.facts(reader).tensors, t) != 0) {
-        if (phases[reader] != phases[e])
+        if (scan && phases[reader] != phases[e])
           return false;
         read = true;
       }

@@ -215,19 +215,19 @@ Result<std::vector<ScheduleVariant>> behind(const std::vector<Rewrite> &rewrites
 }
 
 /// Puts a limit in front of the schedules that were found under it, unless they are right for all sizes in no more
-/// memory.
-Result<std::vector<ScheduleVariant>> withoutNeedless(const std::vector<Rewrite> &limit,
-                                                     Result<std::vector<ScheduleVariant>> found,
-                                                     const ExprProgram &pattern,
-                                                     const ExprProgram &limited) {
+/// memory, with room for all that they keep.
+Result<std::vector<ScheduleVariant>>
+withoutNeedless(const std::vector<Rewrite> &limit, Result<std::vector<ScheduleVariant>> found,
+                const ExprProgram &pattern, const ExprProgram &limited, const Target &target) {
   const auto holdsMore = [&](const Schedule &schedule) {
     return storageOf(BoundSchedule(schedule, pattern)).sharedBytes >
            storageOf(BoundSchedule(schedule, limited)).sharedBytes;
   };
-  const bool isNeeded = found.ok() && std::ranges::any_of(*found, [&](const ScheduleVariant &v) {
-                          return !verify(v.schedule, pattern).ok() || holdsMore(v.schedule) ||
-                                 !lowerSchedule(pattern, v.schedule, pattern.symbols).ok();
-                        });
+  const bool isNeeded =
+      found.ok() && std::ranges::any_of(*found, [&](const ScheduleVariant &v) {
+        return !verify(v.schedule, pattern).ok() || holdsMore(v.schedule) ||
+               !lowerAndRewrite(pattern, v.schedule, pattern.symbols, target).ok();
+      });
   return isNeeded ? behind(limit, std::move(found)) : std::move(found);
 }
 
@@ -384,7 +384,7 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
       FUSEC_CHECK(add(behind(ones, best(*rewritten(sized, ones)))));
     if (const std::vector<Rewrite> limit = {twiceAtMost(pattern, values)}; gains)
       if (const auto limited = rewritten(sized, limit))
-        FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited)));
+        FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited, target)));
     if (values != optValues(pattern.symbols) && (!gains || values == largest))
       FUSEC_CHECK(add(best(sized)));
   }

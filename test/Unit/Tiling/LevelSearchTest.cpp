@@ -129,6 +129,21 @@ TEST_CASE("where all values have room no level is raised") {
   }
 }
 
+TEST_CASE("what nobody reads, as an index that is 0 where a size is 1, has no place in a block") {
+  const ExprProgram pattern = patternFrom(
+      "expr p\ntensor %x: f32[4096,64] input\ntensor %u: f32[4096,64] temp\n"
+      "tensor %s: f32[4096] temp\ntensor %y: f32[4096,64] output\ninputs (%x)\noutputs (%y)\n"
+      "map u [i:4096, j:64]\n  %u = exp(%x[i, j])\n"
+      "reduction s [i:4096; k:64] sum f32\n  %s = %x[i, k]\n"
+      "map y [i:4096, j:64]\n  %y = mul(%x[i, j], %s[i])\n");
+  for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
+    INFO(name);
+    for (const ScheduleVariant &variant : valueOf(bestSchedules(pattern, targetNamed(name))))
+      for (const EdgeLevel &edge : variant.schedule.edges)
+        CHECK(pattern.tensors[static_cast<size_t>(edge.tensor)].name != "u");
+  }
+}
+
 TEST_CASE("on a GPU a value that leaves room for one block alone is raised") {
   const ExprProgram pattern = patternFrom(longRows());
   const TensorId e = 1;
