@@ -103,21 +103,20 @@ private:
   }
 
   /// Says which sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where
-  /// they are alone, so that this one is for several rows in a batch, but few.
+  /// they are alone, so that this one is for two rows in a batch, which tell what each of them takes.
   static void setTypical(std::vector<Symbol> &symbols, const std::vector<SizeLimit> &sizes) {
+    const auto set = [](Symbol &symbol, int64_t wanted) {
+      const DimExpr multiple = ceilDiv(DimExpr(wanted), DimExpr(symbol.divisor));
+      symbol.opt = std::clamp(multiple.constValue() * symbol.divisor, symbol.min, symbol.max);
+    };
     const bool isSingle = std::ranges::all_of(sizes, [&](const SizeLimit &limit) {
       return limit.most <= stepOf(symbols[static_cast<size_t>(limit.symbol)]);
     });
     for (Symbol &symbol : symbols)
-      if (isSingle && kindOf(symbol) == SymbolKind::Batch && symbol.max / 2 >= symbol.divisor)
-        symbol.min = std::max(symbol.min, 2 * symbol.divisor);
-    for (const SizeLimit &limit : sizes) {
-      Symbol &symbol = symbols[static_cast<size_t>(limit.symbol)];
-      const int64_t middle = limit.least + (limit.most - limit.least) / 2;
-      symbol.opt = std::clamp(ceilDiv(DimExpr(middle), DimExpr(symbol.divisor)).constValue() *
-                                  symbol.divisor,
-                              symbol.min, symbol.max);
-    }
+      if (isSingle && kindOf(symbol) == SymbolKind::Batch)
+        set(symbol, 2);
+    for (const SizeLimit &limit : sizes)
+      set(symbols[static_cast<size_t>(limit.symbol)], limit.least + (limit.most - limit.least) / 2);
   }
 
   /// The equations of a program by name, and how many read each tensor.
