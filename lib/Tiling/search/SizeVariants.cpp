@@ -28,6 +28,7 @@
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/search/SizeChoice.h"
+#include "Tiling/search/VariantList.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
@@ -247,83 +248,6 @@ Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
   return {std::string(kSizeMost), most <= INT64_MAX / 2 ? 2 * most : INT64_MAX};
 }
 
-/// The guards of a leaf, and those without which its schedule would be wrong. What a symbol of one size alone is asked
-/// for says all of it.
-std::vector<Guard> guardsOf(const ExprProgram &pattern, const Schedule &schedule,
-                            const std::vector<Guard> &path) {
-  std::vector<Guard> guards;
-  std::set<SymbolId> ones;
-  const std::vector<SizeLimit> limits = sizeLimits(pattern, schedule.via);
-  for (const SizeLimit &limit : limits)
-    if (limit.least == limit.most) {
-      ones.insert(limit.symbol);
-      for (Guard &guard : guardsOf(limit, pattern.symbols))
-        guards.push_back(std::move(guard));
-    }
-  for (const Guard &guard : path) {
-    std::vector<SymbolId> used;
-    guard.value.collectSymbols(used);
-    if (!std::includes(ones.begin(), ones.end(), used.begin(), used.end()))
-      guards.push_back(guard);
-  }
-  for (const SizeLimit &limit : limits)
-    for (Guard &guard : guardsOf(limit, pattern.symbols))
-      if (!isImplied(guard, guards))
-        guards.push_back(std::move(guard));
-  return guards;
-}
-
-/// Makes a tree's leaves a list of guarded schedules, the first of which that holds is taken.
-class VariantList {
-public:
-  /// `found`: the schedules that leaves name; `far`: of these, the one for sizes beyond what a leaf's can take.
-  VariantList(const ExprProgram &pattern, const std::vector<DimExpr> &features,
-              const std::vector<std::vector<ScheduleVariant>> &found, size_t far)
-      : pattern(pattern), features(features), found(found), far(far) {}
-
-  std::vector<ScheduleVariant> of(const SizeTree &tree) {
-    add(tree, {});
-    if (!list.back().guards.empty())
-      add(far, {});
-    return std::move(list);
-  }
-
-private:
-  /// What one side of a cut has tested need not be tested for the other.
-  void add(const SizeTree &tree, std::vector<Guard> path) {
-    if (tree.isLeaf())
-      return addLeaf(static_cast<size_t>(tree.schedule), path);
-    const DimExpr beyond = features[tree.feature] - DimExpr(tree.threshold);
-    const bool lowFirst = tree.children[0].leaves() < tree.children[1].leaves();
-    std::vector<Guard> first = path;
-    first.push_back({lowFirst ? DimExpr(-1) - beyond : beyond});
-    add(tree.children[lowFirst ? 0 : 1], std::move(first));
-    add(tree.children[lowFirst ? 1 : 0], std::move(path));
-  }
-
-  void addLeaf(size_t schedule, const std::vector<Guard> &path) {
-    add(schedule, path);
-    const std::vector<Guard> &tested = list.back().guards;
-    const auto isTested = [&](const Guard &guard) { return isImplied(guard, path); };
-    // What a leaf for a size of 1 refuses goes on to the leaves behind it, not to what is best for large sizes.
-    const bool isOne = std::ranges::any_of(sizeLimits(pattern, list.back().schedule.via),
-                                           [](const SizeLimit &l) { return l.least == l.most; });
-    if (!path.empty() && !isOne && !std::ranges::all_of(tested, isTested))
-      add(far, path);
-  }
-
-  void add(size_t schedule, const std::vector<Guard> &path) {
-    list.push_back(found[schedule].back());
-    list.back().guards = guardsOf(pattern, list.back().schedule, path);
-  }
-
-  const ExprProgram &pattern;
-  const std::vector<DimExpr> &features;
-  const std::vector<std::vector<ScheduleVariant>> &found;
-  const size_t far;
-  std::vector<ScheduleVariant> list;
-};
-
 } // namespace
 
 ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols) {
@@ -410,7 +334,7 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
   for (size_t s = 1; s < found.size(); ++s)
     if (isRightForAll(s) && table.seconds[s].back() < table.seconds[far].back())
       far = s;
-  return VariantList(pattern, features, found, far).of(tree);
+  return variantsOf(tree, {pattern, features, found, far});
 }
 
 } // namespace fusec
