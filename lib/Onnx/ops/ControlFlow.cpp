@@ -1,3 +1,4 @@
+#include "Onnx/ComparedSizes.h"
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
@@ -97,6 +98,9 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   return success();
 }
 
+constexpr const char *kOneBranch =
+    "where one branch alone can be served, what the condition compares must be equal";
+
 Status ifOp(NodeImporter &n) {
   if (n.type(0) != DType::Bool)
     return n.mismatch("the condition must be one bool");
@@ -114,9 +118,23 @@ Status ifOp(NodeImporter &n) {
       n.result(i, outputs[i]);
     return success();
   }
+  GraphBuilder &builder = n.graphBuilder();
+  const auto before = static_cast<std::ptrdiff_t>(builder.errors.size());
   Status status = bothBranches(n, *thenGraph, *elseGraph);
-  if (!status.ok() && !n.graphBuilder().foundFixed)
+  if (status.ok())
+    return status;
+  if (!builder.foundFixed)
     n.ask(n.id(0)); // one branch alone may be served
+  auto isOfShapes = [](const Diagnostic &d) { return d.id == Diag::UnsupportedShape; };
+  if (!std::all_of(builder.errors.begin() + before, builder.errors.end(), isOfShapes) ||
+      !std::ranges::all_of(status.errors(), isOfShapes))
+    return status;
+  // PyTorch's x.squeeze(axis) removes an axis of size 1 and leaves another one, so that ranks differ: that it is 1 is
+  // what a model means whose next nodes take one rank.
+  if (const auto sizes = comparedSizes(*builder.frame->region, n.id(0), builder.knownValues,
+                                       builder.options, n.name()))
+    n.require({SizeRule::Kind::Equal, sizes->first, sizes->second, {}, {}, kOneBranch},
+              Need::Solved);
   return status;
 }
 

@@ -34,7 +34,7 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
       if (in[i] != kNoValue)
         in[i] = Compose(n).transpose(in[i], {1, 0, 2});
   }
-  // One state, or one length, for all of the batch.
+  // One state, or one length, for all of the batch, unless a later node has no use for more than one.
   const DimExpr batch = n.shapeOf(in[0])[1];
   for (auto [i, axis] : {std::pair<size_t, size_t>{4, 0}, {5, 1}, {6, 1}}) {
     if (i >= in.size() || in[i] == kNoValue)
@@ -42,6 +42,11 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
     Shape shape = n.shapeOf(in[i]);
     if (axis >= shape.size() || !shape[axis].isConst(1) || batch.isConst(1))
       continue;
+    const bool mayBeMore =
+        batch.isConst() ||
+        n.require({SizeRule::Kind::Broadcast, shape[axis], batch, {}, {}, ""}, Need::Case);
+    if (!mayBeMore)
+      continue; // the operator's rule makes the batch 1
     shape[axis] = batch;
     in[i] = Compose(n).expand(in[i], std::move(shape));
   }

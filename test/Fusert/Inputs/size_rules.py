@@ -39,12 +39,12 @@ def branch(op, data, places, name):
     return helper.make_graph([node(op, [data, places], [name], name=f"{name} part")], name, [], [made])
 
 
-def choice(then, otherwise):
+def choice(then, otherwise, result="y"):
     """An If over `condition`, of the operator and operands of each branch."""
     made = [helper.make_graph([node(op, operands, [name], name=f"{name} part")], name, [],
                               [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)])
             for name, (op, *operands) in (("then", then), ("else", otherwise))]
-    return node("If", ["condition"], ["y"], name="choice", then_branch=made[0], else_branch=made[1])
+    return node("If", ["condition"], [result], name="choice", then_branch=made[0], else_branch=made[1])
 
 
 def trips(nodes, result):
@@ -259,6 +259,18 @@ CASES = {
                     else_branch=branch("Reshape", "x", "row", "else"))],
               {"x": (3, "n")}, {"one": [1], "row": [-1]}),
         [dict(n=1), dict(n=2)]),
+    "squeezed where it is 1": (
+        model([node("Shape", ["x"], ["s"]), node("Gather", ["s", "second"], ["m"]),
+               node("Equal", ["m", "second"], ["condition"]),
+               choice(("Squeeze", "x", "axis"), ("Identity", "x"), "chosen"),
+               node("Gemm", ["chosen", "w"], ["y"], name="gemm")],
+              {"x": ("n", "m", 4)}, {"second": 1, "axis": [1], "w": floats(4, 3)}),
+        [dict(n=3, m=1), dict(n=3, m=2)]),
+    "one state, squeezed": (
+        model([node("GRU", ["x", "w", "r", "", "", "h"], ["", "state"], name="layer", hidden_size=2),
+               node("Squeeze", ["state"], ["y"])],
+              {"x": (4, "n", 3)}, {"w": floats(1, 6, 3), "r": floats(1, 6, 2), "h": floats(1, 1, 2)}),
+        [dict(n=1), dict(n=3)]),
     "blocks": (
         model([node("Reshape", ["x", "to"], ["r"]), node("DepthToSpace", ["r"], ["y"], name="blocks", blocksize=2)],
               {"x": ("h", "w")}, {"to": [1, -1, 1, 1]}),
