@@ -21,7 +21,7 @@ class AccurateCost {
 public:
   /// `evaluations`: kernels that it may price. Each vertex alone is one of them, and must be asked for first.
   /// `weighed`: equations that all priced kernels of several vertices may have together.
-  AccurateCost(const FusionContext &context, const Region &region, const Target &target,
+  AccurateCost(const FusionContext &context, const SearchGraph &region, const Target &target,
                const ScheduleOracle &oracle, int64_t evaluations, int64_t weighed)
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses), budget(evaluations), equations(weighed) {}
@@ -63,7 +63,7 @@ private:
   Result<double> bytesApart(const std::vector<int> &vertices);
 
   const FusionContext &context;
-  const Region &region;
+  const SearchGraph &region;
   const Target &target;
   const ScheduleOracle &oracle;
   PackOrder order;

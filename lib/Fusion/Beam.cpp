@@ -21,7 +21,7 @@ struct Step {
 
 } // namespace
 
-std::vector<PlanDraft> beamSearch(const Region &region,
+std::vector<PlanDraft> beamSearch(const SearchGraph &region,
                                   const std::vector<std::vector<Candidate>> &candidates,
                                   const FusionLimits &limits, VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());
@@ -77,8 +77,8 @@ void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices
     draft.partition[v] = set;
 }
 
-PlanDraft greedyMerge(const FusionContext &context, const Region &region, const QuickCost &quick,
-                      VertexSets &sets) {
+PlanDraft greedyMerge(const FusionContext &context, const SearchGraph &region,
+                      const QuickCost &quick, VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());
   PlanDraft draft{"greedy", Partition(count, -1)};
   struct Edge {
@@ -157,7 +157,7 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
   return draft;
 }
 
-Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
+Result<PlanDraft> topDown(const FusionContext &context, const SearchGraph &region,
                           const std::function<Result<bool>(const std::vector<int> &)> &pays,
                           VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());

@@ -46,7 +46,7 @@ class RegionSearch {
 public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
-      : context(context), target(target), region(makeRegion(items)),
+      : context(context), target(target), region(makeSearchGraph(items)),
         quick(this->context, region, target, allowed(options.limits.quickEvaluations)),
         accurate(this->context, region, target, oracle, allowed(options.limits.evaluations),
                  std::max<int64_t>(options.limits.leastWeighed, allowed(options.limits.weighed))),
@@ -141,7 +141,7 @@ public:
                : reason + "; no phases of one kernel: " + noPhases;
   }
 
-  const Region &vertices() const { return region; }
+  const SearchGraph &vertices() const { return region; }
 
   double seconds() const { return chosenLaunches.seconds; }
   Evaluations evaluations() const { return {quick.evaluations(), accurate.evaluations()}; }
@@ -300,7 +300,7 @@ private:
 
   FusionContext context; // packs: in the full search not before all else is tried
   const Target &target;
-  Region region;
+  SearchGraph region;
   QuickCost quick;
   AccurateCost accurate;
   const PlanOptions &options;
@@ -354,12 +354,12 @@ private:
     searches.push_back(std::make_unique<RegionSearch>(context, items, target, oracle, options));
     RegionSearch &search = *searches.back();
     FUSEC_CHECK(search.run());
-    for (const Region::Vertex &v : search.vertices().vertices)
+    for (const SearchGraph::Vertex &v : search.vertices().vertices)
       if (v.equation)
         searchOf[v.equation] = &search;
     std::vector<PlanStep> list;
     for (const Phases &launch : search.launches()) {
-      const Region::Vertex &first = search.vertices().vertices[launch[0][0]];
+      const SearchGraph::Vertex &first = search.vertices().vertices[launch[0][0]];
       if (first.equation) {
         list.push_back(
             launchStep(context.program, search.groupOf(launch), context.uses, plan, signatures));

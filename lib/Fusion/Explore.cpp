@@ -18,7 +18,8 @@ void dropUseless(std::vector<Candidate> &candidates) {
 } // namespace
 
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
-                                                    const Region &region, const QuickCost &quick,
+                                                    const SearchGraph &region,
+                                                    const QuickCost &quick,
                                                     const FusionLimits &limits) {
   const Partition none(region.vertices.size(), -1);
   PatternReduction reduction(
@@ -60,7 +61,7 @@ struct Consumer {
   auto operator<=>(const Consumer &) const = default;
 };
 
-std::vector<Consumer> consumersOf(const Region &region, const VertexSets &sets,
+std::vector<Consumer> consumersOf(const SearchGraph &region, const VertexSets &sets,
                                   const Partition &partition,
                                   const std::function<Hash128(int)> &computes) {
   std::vector<Consumer> consumers;
@@ -89,7 +90,7 @@ std::vector<Consumer> consumersOf(const Region &region, const VertexSets &sets,
 
 /// A value goes from one kernel of the draft to another one, both of these vertices: the other searches look at such
 /// kernels.
-bool areNeighbours(const Region &region, const VertexSets &sets, const Partition &partition,
+bool areNeighbours(const SearchGraph &region, const VertexSets &sets, const Partition &partition,
                    const std::vector<int> &vertices) {
   for (int v : vertices) {
     const std::vector<int> kernel = kernelOf(sets, partition, v);
@@ -103,7 +104,7 @@ bool areNeighbours(const Region &region, const VertexSets &sets, const Partition
 
 } // namespace
 
-std::vector<Candidate> remotePatterns(const FusionContext &context, const Region &region,
+std::vector<Candidate> remotePatterns(const FusionContext &context, const SearchGraph &region,
                                       const QuickCost &quick, const FusionLimits &limits,
                                       const VertexSets &sets, const Partition &partition,
                                       const std::function<Hash128(int)> &computes) {

@@ -12,7 +12,8 @@ namespace fusec {
 /// its consumers, one of that consumer's own candidates or none (PatternReduction). A consumer alone is its last
 /// candidate, since it saves nothing.
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
-                                                    const Region &region, const QuickCost &quick,
+                                                    const SearchGraph &region,
+                                                    const QuickCost &quick,
                                                     const FusionLimits &limits);
 
 /// Remote patterns (the same section): kernels of a draft that share a launch though no value goes from one to the
@@ -21,7 +22,7 @@ std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context
 /// quarter and so on of the consumers. They are ordered by their distance from the inputs and halved between distances,
 /// then between what makes the values that they read; what `computes` says of an equation decides the rest, so that the
 /// order in which a model lists its nodes does not matter.
-std::vector<Candidate> remotePatterns(const FusionContext &context, const Region &region,
+std::vector<Candidate> remotePatterns(const FusionContext &context, const SearchGraph &region,
                                       const QuickCost &quick, const FusionLimits &limits,
                                       const VertexSets &sets, const Partition &partition,
                                       const std::function<Hash128(int vertex)> &computes);

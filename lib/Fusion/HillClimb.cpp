@@ -20,11 +20,11 @@ Hash128 withoutExtents(const Equation &e) {
 
 } // namespace
 
-HillClimb::HillClimb(const FusionContext &context, const Region &region, const QuickCost &quick,
-                     AccurateCost &accurate, VertexSets &sets)
+HillClimb::HillClimb(const FusionContext &context, const SearchGraph &region,
+                     const QuickCost &quick, AccurateCost &accurate, VertexSets &sets)
     : context(context), region(region), quick(quick), accurate(accurate), sets(sets) {
   for (size_t v = 0; v < region.vertices.size(); ++v) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     shapeless.push_back(vertex.equation ? withoutExtents(*vertex.equation) : Hash128());
     for (TensorId t : vertex.reads)
       readersOf[t].push_back(static_cast<int>(v));

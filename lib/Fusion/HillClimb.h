@@ -8,7 +8,7 @@ namespace fusec {
 class HillClimb {
 public:
   /// If the context allows packs, independent kernels are joined too.
-  HillClimb(const FusionContext &context, const Region &region, const QuickCost &quick,
+  HillClimb(const FusionContext &context, const SearchGraph &region, const QuickCost &quick,
             AccurateCost &accurate, VertexSets &sets);
 
   /// Tries all joins and cuts in the order of the vertices, again and again until a round changes nothing.
@@ -30,7 +30,7 @@ private:
   Hash128 keyOfCut(const std::vector<int> &whole, int v, double perKernel);
 
   const FusionContext &context;
-  const Region &region;
+  const SearchGraph &region;
   const QuickCost &quick;
   AccurateCost &accurate;
   VertexSets &sets;

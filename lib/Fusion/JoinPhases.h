@@ -17,7 +17,7 @@ struct Launches {
 class PhaseJoiner {
 public:
   /// `joins` false: every kernel stays a launch.
-  PhaseJoiner(const Region &region, AccurateCost &accurate, bool joins)
+  PhaseJoiner(const SearchGraph &region, AccurateCost &accurate, bool joins)
       : region(region), accurate(accurate), joins(joins) {}
 
   Result<Launches> join(VertexSets kernels);
@@ -33,7 +33,7 @@ private:
   };
   Result<Longer> longer(const Phases &phases, double before);
 
-  const Region &region;
+  const SearchGraph &region;
   AccurateCost &accurate;
   const bool joins;
 };

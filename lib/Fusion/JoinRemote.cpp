@@ -23,9 +23,9 @@ static Result<std::optional<double>> secondsApart(const VertexSets &sets, const 
   return std::optional<double>(apart);
 }
 
-Result<bool> joinRemote(const FusionContext &context, const Region &region, const QuickCost &quick,
-                        AccurateCost &accurate, const FusionLimits &limits, VertexSets &sets,
-                        PlanDraft &draft) {
+Result<bool> joinRemote(const FusionContext &context, const SearchGraph &region,
+                        const QuickCost &quick, AccurateCost &accurate, const FusionLimits &limits,
+                        VertexSets &sets, PlanDraft &draft) {
   bool changed = false;
   for (const Candidate &candidate :
        remotePatterns(context, region, quick, limits, sets, draft.partition,

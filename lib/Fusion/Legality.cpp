@@ -31,7 +31,7 @@ std::string_view nameOf(EquationKind kind) {
 }
 
 /// Why a kernel cannot hold the equation beside others.
-std::string whyAlone(const Region::Vertex &v) {
+std::string whyAlone(const SearchGraph::Vertex &v) {
   if (!v.hasElements)
     return v.equation->name + " has no elements";
   if (std::string_view kind = nameOf(v.kind); !kind.empty())
@@ -48,7 +48,7 @@ std::string whatHostDoes(const Control &control) {
 /// What lies side by side in a kernel begins behind the blocks of what comes before it, at a sum of their counts: with
 /// symbolic sizes that differ, code grows with the square of their number, and LLVM takes more than linear time for
 /// such sums.
-bool haveFewSizes(const Region &region, const std::vector<int> &vertices) {
+bool haveFewSizes(const SearchGraph &region, const std::vector<int> &vertices) {
   constexpr size_t kMostSizes = 8;
   constexpr int64_t kMostNodesOfSizes = 128;
   std::vector<const DimExpr *> sizes;
@@ -68,7 +68,7 @@ bool haveFewSizes(const Region &region, const std::vector<int> &vertices) {
 }
 
 /// Why so many vertices are too many for a kernel.
-std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
+std::string whyTooMany(const SearchGraph &region, const std::vector<int> &vertices) {
   if (vertices.size() > kMostEquations)
     return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
   size_t nodes = 0;
@@ -100,7 +100,7 @@ std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
 
 } // namespace
 
-bool isNeededOutside(const FusionContext &context, const Region &region,
+bool isNeededOutside(const FusionContext &context, const SearchGraph &region,
                      const std::vector<int> &vertices, TensorId tensor) {
   int inside = 0;
   for (int v : vertices) {
@@ -112,7 +112,7 @@ bool isNeededOutside(const FusionContext &context, const Region &region,
 }
 
 /// Parts side by side (FusionStitching's kernel packing), each a kernel that spreads over blocks of its own.
-static bool isPack(const FusionContext &context, const Region &region,
+static bool isPack(const FusionContext &context, const SearchGraph &region,
                    const std::vector<int> &vertices) {
   if (!whyTooMany(region, vertices).empty())
     return false;
@@ -126,7 +126,7 @@ static bool isPack(const FusionContext &context, const Region &region,
 }
 
 /// Equations that can stand beside others, of which the last one alone makes what others need.
-static bool onlyLastIsNeeded(const FusionContext &context, const Region &region,
+static bool onlyLastIsNeeded(const FusionContext &context, const SearchGraph &region,
                              const std::vector<int> &vertices) {
   for (int v : vertices)
     if (!whyAlone(region.vertices[v]).empty() ||
@@ -137,13 +137,14 @@ static bool onlyLastIsNeeded(const FusionContext &context, const Region &region,
 }
 
 /// Reductions side by side whose results one map puts together: one equation, where they differ in operands alone.
-static bool isConcatenation(const FusionContext &context, const Region &region,
+static bool isConcatenation(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices) {
   return collectsResults(equationsOf(region, vertices)) &&
          onlyLastIsNeeded(context, region, vertices);
 }
 
-std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
+std::vector<const Equation *> equationsOf(const SearchGraph &region,
+                                          const std::vector<int> &vertices) {
   std::vector<const Equation *> equations;
   equations.reserve(vertices.size());
   for (int v : vertices)
@@ -152,7 +153,7 @@ std::vector<const Equation *> equationsOf(const Region &region, const std::vecto
 }
 
 // Most sets fail the first tests, before anything is rewritten.
-const Equation *contractionOfWalk(const FusionContext &context, const Region &region,
+const Equation *contractionOfWalk(const FusionContext &context, const SearchGraph &region,
                                   const std::vector<int> &vertices) {
   constexpr size_t kMostVertices = 8;
   if (vertices.size() > kMostVertices)
@@ -160,7 +161,7 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
   int reductions = 0;
   const Equation *contraction = nullptr;
   for (int v : vertices) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     reductions += vertex.kind == EquationKind::Reduction;
     if (!vertex.sharesFactor)
       continue;
@@ -171,7 +172,7 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
   if (!contraction || reductions < 2)
     return nullptr;
   const bool shares = std::any_of(vertices.begin(), vertices.end(), [&](int v) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     return vertex.kind == EquationKind::Reduction && vertex.equation != contraction &&
            sameTerms(*vertex.equation, *contraction);
   });
@@ -192,7 +193,7 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
 }
 
 /// Scans and what stands between them run as one scan, one a step behind the other (Expr/Wavefront.h).
-static std::string whyNoWavefront(const FusionContext &context, const Region &region,
+static std::string whyNoWavefront(const FusionContext &context, const SearchGraph &region,
                                   const std::vector<int> &vertices) {
   if (std::string reason = whyTooMany(region, vertices); !reason.empty())
     return reason;
@@ -208,10 +209,10 @@ static std::string whyNoWavefront(const FusionContext &context, const Region &re
 /// A plan is made for one size of a batch, and runs with all. What is the same for each of a batch has no row of its
 /// own there: with what reads it in one kernel, the rows that all of them share go through the whole batch in turn,
 /// which costs nothing with a batch of 1 alone.
-static std::string whyOnceForBatch(const FusionContext &context, const Region &region,
+static std::string whyOnceForBatch(const FusionContext &context, const SearchGraph &region,
                                    const std::vector<int> &vertices) {
   for (int v : vertices) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     if (vertex.sizes.empty()) // as short with any size
       continue;
     for (int reader : vertex.consumers) {
@@ -229,7 +230,7 @@ static std::string whyOnceForBatch(const FusionContext &context, const Region &r
   return "";
 }
 
-std::string whyNotOneKernel(const FusionContext &context, const Region &region,
+std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices) {
   for (int v : vertices)
     if (!region.vertices[v].equation)
@@ -267,7 +268,7 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
   // again and again: they need tiles, which a nest among others has not.
   for (int v : vertices) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     if (std::string reason = whyAlone(vertex); !reason.empty())
       return reason;
     if (vertex.contraction)
@@ -279,7 +280,7 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   return whyTooMany(region, vertices);
 }
 
-std::string whyNotPhases(const Region &region, const VertexSets &kernels) {
+std::string whyNotPhases(const SearchGraph &region, const VertexSets &kernels) {
   std::vector<int> all;
   for (const std::vector<int> &kernel : kernels)
     for (int v : kernel) {

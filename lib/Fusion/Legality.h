@@ -1,5 +1,5 @@
 #pragma once
-#include "Fusion/Region.h"
+#include "Fusion/SearchGraph.h"
 
 #include <string>
 
@@ -20,7 +20,7 @@ struct FusionContext {
 
 /// The contraction among reductions that use each other whose walk over its terms serves the others too, once cascades
 /// are repaired (Expr/SharedWalk.h). Null if the vertices are something else.
-const Equation *contractionOfWalk(const FusionContext &context, const Region &region,
+const Equation *contractionOfWalk(const FusionContext &context, const SearchGraph &region,
                                   const std::vector<int> &vertices);
 
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,
@@ -29,18 +29,19 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
 /// finishes it, or reductions whose results one map puts together, or a contraction and reductions of its rows that one
 /// walk serves (Expr/SharedWalk.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts that do not
 /// need each other, of which each is one of these. Order among kernels is not looked at (staysAcyclic).
-std::string whyNotOneKernel(const FusionContext &context, const Region &region,
+std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices);
 
 /// Why the kernels cannot be phases of one, for people; empty if they can: their equations are maps and reductions with
 /// elements, and few enough. `kernels` follow each other in an order in which they can run.
-std::string whyNotPhases(const Region &region, const VertexSets &kernels);
+std::string whyNotPhases(const SearchGraph &region, const VertexSets &kernels);
 
 /// True if a tensor that the vertices write is read by others, or is an output of the model.
-bool isNeededOutside(const FusionContext &context, const Region &region,
+bool isNeededOutside(const FusionContext &context, const SearchGraph &region,
                      const std::vector<int> &vertices, TensorId tensor);
 
 /// The vertices' equations.
-std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices);
+std::vector<const Equation *> equationsOf(const SearchGraph &region,
+                                          const std::vector<int> &vertices);
 
 } // namespace fusec

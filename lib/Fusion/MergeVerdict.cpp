@@ -5,7 +5,7 @@
 
 namespace fusec {
 
-Result<MergeVerdict> judgeMerge(const FusionContext &context, const Region &region,
+Result<MergeVerdict> judgeMerge(const FusionContext &context, const SearchGraph &region,
                                 const QuickCost &quick, AccurateCost &accurate,
                                 const VertexSets &sets, const Partition &partition,
                                 const std::vector<int> &a, const std::vector<int> &b) {

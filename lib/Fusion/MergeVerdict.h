@@ -14,7 +14,7 @@ struct MergeVerdict {
 
 /// Says whether the kernels `a` and `b` of a partition may become one. The models are asked only about merges that are
 /// legal and keep the order among kernels acyclic.
-Result<MergeVerdict> judgeMerge(const FusionContext &context, const Region &region,
+Result<MergeVerdict> judgeMerge(const FusionContext &context, const SearchGraph &region,
                                 const QuickCost &quick, AccurateCost &accurate,
                                 const VertexSets &sets, const Partition &partition,
                                 const std::vector<int> &a, const std::vector<int> &b);

@@ -9,7 +9,7 @@ namespace fusec {
 /// are sorted by what they compute, so that the pattern does not depend on the order in which the model lists them.
 class PackOrder {
 public:
-  PackOrder(const FusionContext &context, const Region &region)
+  PackOrder(const FusionContext &context, const SearchGraph &region)
       : context(context), region(region), known(region.vertices.size()) {}
 
   /// The equations of a kernel with these phases.
@@ -20,7 +20,7 @@ private:
   const Hash128 &canonical(int vertex);
 
   const FusionContext &context;
-  const Region &region;
+  const SearchGraph &region;
   std::vector<std::optional<Hash128>> known; // by vertex: hash of its canonical text
 };
 

@@ -41,11 +41,11 @@ static double pointsPerBlock(const Equation &e, const Target &target) {
   return isContraction(e) ? target.lanes * kPointsPerThread : 1;
 }
 
-QuickCost::QuickCost(const FusionContext &context, const Region &region, const Target &target,
+QuickCost::QuickCost(const FusionContext &context, const SearchGraph &region, const Target &target,
                      int64_t evaluations)
     : context(context), region(region), target(target), budget(evaluations) {
   symbols = optValues(context.program.symbols);
-  for (const Region::Vertex &v : region.vertices) {
+  for (const SearchGraph::Vertex &v : region.vertices) {
     works.push_back({1, v.equation ? operationsOf(*v.equation, context.program, target) : 0,
                      v.equation ? loadsOf(*v.equation) : 0,
                      v.equation ? rowFacts(*v.equation) : RowFacts{}});
@@ -110,7 +110,7 @@ QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const 
   std::vector<TensorId> made, read; // read: once for each reader
   double points = 1, operations = 0, loads = 0;
   for (int v : vertices) {
-    const Region::Vertex &vertex = region.vertices[v];
+    const SearchGraph::Vertex &vertex = region.vertices[v];
     made.insert(made.end(), vertex.writes.begin(), vertex.writes.end());
     read.insert(read.end(), vertex.reads.begin(), vertex.reads.end());
     points = std::max(points, works[v].points);
@@ -178,7 +178,7 @@ double quickSeconds(const ExprProgram &program, const std::map<TensorId, int> &u
     items.push_back({*e});
   }
   const FusionContext context{program, uses};
-  const Region region = makeRegion(items);
+  const SearchGraph region = makeSearchGraph(items);
   return QuickCost(context, region, target).kernelSeconds(vertices);
 }
 

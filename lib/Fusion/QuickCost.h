@@ -13,7 +13,7 @@ namespace fusec {
 class QuickCost {
 public:
   /// `evaluations`: kernels that it may price. They must suffice for each vertex alone.
-  QuickCost(const FusionContext &context, const Region &region, const Target &target,
+  QuickCost(const FusionContext &context, const SearchGraph &region, const Target &target,
             int64_t evaluations = INT64_MAX);
 
   /// Seconds of the vertices as one kernel. Infinite if it is not in the cache and the budget is spent.
@@ -32,7 +32,7 @@ private:
   double elementsOf(const DimExpr &e) const;
 
   const FusionContext &context;
-  const Region &region;
+  const SearchGraph &region;
   const Target &target;
   std::vector<int64_t> symbols; // values that the program is tuned for
   struct Work {

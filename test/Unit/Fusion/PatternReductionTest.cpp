@@ -1,6 +1,6 @@
 // PatternReduction by itself: how many patterns it looks at, and which of them it keeps.
 #include "Fusion/PatternReduction.h"
-#include "Fusion/Region.h"
+#include "Fusion/SearchGraph.h"
 
 #include <catch2/catch_all.hpp>
 

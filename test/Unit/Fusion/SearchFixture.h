@@ -12,7 +12,7 @@ struct Fixture {
   explicit Fixture(const std::string &text) : Fixture(parse(text)) {}
   explicit Fixture(ExprProgram of)
       : program(std::move(of)), target(*lookupTarget("sm_80")), context{program, {}},
-        region(makeRegion(program.items)) {
+        region(makeSearchGraph(program.items)) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];
@@ -50,7 +50,7 @@ struct Fixture {
   ExprProgram program;
   Target target;
   FusionContext context;
-  Region region;
+  SearchGraph region;
   std::optional<QuickCost> quick;
 };
 

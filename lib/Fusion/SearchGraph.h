@@ -13,7 +13,7 @@ struct VerticesHash {
 
 /// One list of items as a graph: what the search for kernels works on. Vertices are positions in the list, which is in
 /// topological order.
-struct Region {
+struct SearchGraph {
   struct Vertex {
     const Equation *equation =
         nullptr; // null: a branch or loop of the host, or a size that it reads
@@ -33,7 +33,7 @@ struct Region {
   mutable std::vector<uint32_t> marks;
   mutable uint32_t lastMark = 0;
 };
-Region makeRegion(const std::vector<Item> &items);
+SearchGraph makeSearchGraph(const std::vector<Item> &items);
 
 /// Vertices of one group span at most this many positions of the list, so that tests of legality look at a bounded part
 /// of the graph.
@@ -51,16 +51,16 @@ std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b);
 
 /// The vertices in groups that values between them connect, in order of their first one: more than one where they do
 /// not all need each other.
-VertexSets connectedParts(const Region &region, const std::vector<int> &vertices);
+VertexSets connectedParts(const SearchGraph &region, const std::vector<int> &vertices);
 
 /// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
 /// leaves it for another kernel and comes back. Looks no further than the next place of the list that no kernel lies
 /// across: where kernels lie across each other without end, the work grows with the list.
-bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
+bool staysAcyclic(const SearchGraph &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices);
 
 /// The partition's kernels in an order in which they can run, as early as their first vertex allows.
-VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
+VertexSets topologicalOrder(const SearchGraph &region, const VertexSets &sets,
                             const Partition &partition);
 
 } // namespace fusec

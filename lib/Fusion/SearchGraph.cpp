@@ -1,4 +1,4 @@
-#include "Fusion/Region.h"
+#include "Fusion/SearchGraph.h"
 
 #include "Expr/transforms/Profile.h"
 #include "Fusion/CutPattern.h"
@@ -40,12 +40,12 @@ void collectInner(const std::vector<Item> &items, std::vector<TensorId> &reads,
 
 } // namespace
 
-Region makeRegion(const std::vector<Item> &items) {
-  Region region;
+SearchGraph makeSearchGraph(const std::vector<Item> &items) {
+  SearchGraph region;
   std::map<TensorId, int> producer;
   std::map<SymbolId, int> sizeAt; // where the host learns sizes of the data
   for (size_t i = 0; i < items.size(); ++i) {
-    Region::Vertex v;
+    SearchGraph::Vertex v;
     std::vector<SymbolId> sizes;
     if (const auto *equation = std::get_if<Equation>(&items[i].value)) {
       v.equation = equation;
@@ -103,7 +103,7 @@ size_t VerticesHash::operator()(const std::vector<int> &vertices) const {
   return hash128(vertices.data(), vertices.size() * sizeof(int)).low;
 }
 
-VertexSets connectedParts(const Region &region, const std::vector<int> &vertices) {
+VertexSets connectedParts(const SearchGraph &region, const std::vector<int> &vertices) {
   std::vector<size_t> part(vertices.size());
   for (size_t i = 0; i < vertices.size(); ++i) {
     part[i] = i;
@@ -129,7 +129,7 @@ VertexSets connectedParts(const Region &region, const std::vector<int> &vertices
   return parts;
 }
 
-bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
+bool staysAcyclic(const SearchGraph &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices) {
   // Nothing behind `end` leads back, since no kernel lies on both sides of it. What leads back may go through kernels
   // that begin before the new one, each up to a window before the last.
@@ -189,7 +189,7 @@ bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition 
   return true;
 }
 
-VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
+VertexSets topologicalOrder(const SearchGraph &region, const VertexSets &sets,
                             const Partition &partition) {
   const int count = static_cast<int>(partition.size());
   auto firstOf = [&](int v) { return partition[v] < 0 ? v : sets[partition[v]].front(); };
