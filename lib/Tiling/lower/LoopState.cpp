@@ -180,13 +180,12 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
   return flat;
 }
 
-std::vector<NodeId> LoopState::registerIndex(const Accumulator &accumulator,
-                                             const NamedElements &named) {
+std::vector<NodeId> LoopState::registerIndex(const Accumulator &accumulator) {
   NodeId part = body.index(0);
   for (const PathLoop &loop : path)
     if (loop.node->kind == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis)
       part = body.axis(loop.var);
-  return partIndex(accumulator, part, named);
+  return partIndex(accumulator, part);
 }
 
 std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId part,

@@ -64,8 +64,7 @@ public:
   NodeId tileIndex(const SharedTile &tile, int equation, const std::vector<NodeId> &indices);
   /// Element of an accumulator at the current point. Inside the Unroll loop over its parts, the iteration's part; else
   /// the first one, which holds the result once they are folded.
-  std::vector<NodeId> registerIndex(const Accumulator &accumulator,
-                                    const NamedElements &named = {});
+  std::vector<NodeId> registerIndex(const Accumulator &accumulator);
   std::vector<NodeId> partIndex(const Accumulator &accumulator, NodeId part,
                                 const NamedElements &named = {});
 

@@ -18,9 +18,8 @@ NodeId ReadLowering::value(int equation, NodeId root, const std::vector<BufferId
                      });
 }
 
-NodeId ReadLowering::readRegister(const Accumulator &accumulator, BufferId buffer,
-                                  const NamedElements &named) {
-  return writer.read(buffer, loops.registerIndex(accumulator, named));
+NodeId ReadLowering::readRegister(const Accumulator &accumulator, BufferId buffer) {
+  return writer.read(buffer, loops.registerIndex(accumulator));
 }
 
 NodeId ReadLowering::readTensor(int equation, NodeId original, const Scalar &copied) {
@@ -105,7 +104,8 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
     if (const std::optional<int64_t> element =
             tiling::namedElement(bound, producer, axis, equation, original))
       named[axis] = body.index(*element);
-  NodeId value = readRegister(acc, acc.outputs.at(output), named);
+  // The first part, with all others folded into it, though a loop of the reader may run over the axis that has parts.
+  NodeId value = writer.read(acc.outputs.at(output), loops.partIndex(acc, body.index(0), named));
   value = body.cast(bound.program.tensor(copied.index).type, value);
   if (copied.op != ScalarOp::ReadIf)
     return value;

@@ -17,8 +17,7 @@ public:
 
   /// A node of the equation at the current point. A cascade's State leaves are its states, its Part leaves `parts`.
   NodeId value(int equation, NodeId root, const std::vector<BufferId> *parts = nullptr);
-  NodeId readRegister(const Accumulator &accumulator, BufferId buffer,
-                      const NamedElements &named = {});
+  NodeId readRegister(const Accumulator &accumulator, BufferId buffer);
   /// Flat address at the current point of an access that is affine in the equation's axes.
   NodeId address(int equation, const FlatAccess &access);
 
