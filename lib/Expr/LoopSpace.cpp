@@ -40,9 +40,7 @@ private:
     return equation(e).axes[static_cast<size_t>(p)].extent;
   }
   /// An axis among those of all equations.
-  size_t axis(int e, int p) const {
-    return static_cast<size_t>(first[static_cast<size_t>(e)] + p);
-  }
+  size_t axis(int e, int p) const { return static_cast<size_t>(first[static_cast<size_t>(e)] + p); }
 
   void addReads(int e) {
     const Body &body = equation(e).body;
@@ -66,7 +64,8 @@ private:
       return false;
     if (extent(read.maker, d).isConst(1))
       return true;
-    return index.op == ScalarOp::Axis && extent(read.maker, d) == extent(read.reader, index.index) &&
+    return index.op == ScalarOp::Axis &&
+           extent(read.maker, d) == extent(read.reader, index.index) &&
            unite(axis(read.maker, d), axis(read.reader, index.index));
   }
 
@@ -118,7 +117,9 @@ private:
           isRow[l] = false;
       }
     for (const InsideRead &read : space.reads)
-      for (size_t d = 0; d < read.own.size(); ++d) {
+      // Scans and the like have no axes.
+      for (size_t d = 0;
+           d < read.own.size() && static_cast<int>(d) < equation(read.maker).numSpatial; ++d) {
         const int loop = space.loopOf[static_cast<size_t>(read.maker)][d];
         if (!read.own[d] && loop >= 0)
           isRow[static_cast<size_t>(loop)] = false;
@@ -140,18 +141,37 @@ LoopSpace loopSpace(const std::vector<const Equation *> &equations) {
   return SpaceMaker(equations).run();
 }
 
+/// A read of a sum's term behind a test of its place, or at a place that slides along a window: kernels of their own
+/// copy what a block's windows cover.
+static bool readsWindows(const Equation &e) {
+  const std::vector<uint64_t> axes = axisDependences(e.body);
+  const uint64_t spatial = (uint64_t{1} << e.numSpatial) - 1;
+  return e.kind == EquationKind::Reduction &&
+         std::ranges::any_of(e.body.reachable(bodyRoots(e)), [&](NodeId id) {
+           const Scalar &node = e.body[id];
+           return node.op == ScalarOp::ReadIf ||
+                  (node.op == ScalarOp::Read &&
+                   std::ranges::any_of(indexOperands(node), [&](NodeId index) {
+                     const uint64_t of = axes[static_cast<size_t>(index)];
+                     return (of & spatial) != 0 && (of & ~spatial) != 0;
+                   }));
+         });
+}
+
 std::string whyNoTree(const LoopSpace &space) {
   for (const Equation *e : space.equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
       return e->name + " is neither a map nor a reduction";
     if (!e->states.empty() || isTupleMonoid(e->monoid))
       return e->name + " reduces to several values, which no tree holds beside a contraction";
+    if (readsWindows(*e))
+      return e->name + " sums windows, which a kernel of its own copies";
   }
   if (!space.rows.empty())
     return "";
   for (const InsideRead &read : space.reads)
     for (size_t d = 0; d < read.own.size(); ++d)
-      if (!read.own[d])
+      if (!read.own[d]) // of a map or a reduction, which has an axis for each dimension
         return space.equations[static_cast<size_t>(read.reader)]->name + " reads " +
                space.equations[static_cast<size_t>(read.maker)]->name +
                " at other points than its own along " +

@@ -63,7 +63,7 @@ public:
     FUSEC_TRY(std::vector<PlanDraft> drafts, propose());
     FUSEC_CHECK(dropSlow(drafts));
     const bool large = region.vertices.size() > options.limits.allDrafts;
-    if (options.mode == SearchMode::Full) {
+    if (infoOf(options.mode).full) {
       // Climbing from single equations too finds what the quick model misjudges; in long lists it asks for too much.
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
@@ -121,7 +121,7 @@ public:
     FUSEC_CHECK(sortByLaunches(drafts));
     chosen = std::move(drafts.front());
     FUSEC_TRY(chosenLaunches, joiner.join(kernelsOf(chosen)));
-    return options.mode == SearchMode::Full && !large ? joinMissed() : success();
+    return infoOf(options.mode).full && !large ? joinMissed() : success();
   }
 
   Group groupOf(const Phases &launch) { return accurate.groupOf(launch); }
@@ -196,7 +196,7 @@ private:
     }
     if (!verdict.isFaster)
       return verdict.reason;
-    if (options.mode != SearchMode::Full)
+    if (!infoOf(options.mode).full)
       return verdict.reason + ": --search-mode=" + std::string(infoOf(options.mode).name) +
              " does not join them";
     PlanDraft draft = chosen;
@@ -209,7 +209,7 @@ private:
 
   Result<std::vector<PlanDraft>> propose() {
     const SearchMode mode = options.mode;
-    const bool full = mode == SearchMode::Full, seeds = full && options.limits.otherSeeds;
+    const bool full = infoOf(mode).full, seeds = full && options.limits.otherSeeds;
     std::vector<PlanDraft> drafts;
     if (full || mode == SearchMode::Fs)
       drafts = beamSearch(region, explorePatterns(context, region, quick, options.limits),
@@ -251,7 +251,7 @@ private:
           continue;
         FUSEC_TRY(const double seconds, accurate.kernelSeconds(kernel));
         bool isKept = seconds < kNever;
-        if (options.mode != SearchMode::Full) {
+        if (!infoOf(options.mode).full) {
           FUSEC_TRY(isKept, pays(kernel));
         }
         if (!isKept)
@@ -321,7 +321,8 @@ public:
                 options.mode == SearchMode::Souffle || options.mode == SearchMode::PowerFusion,
                 hasWavefronts(target, options),
                 infoOf(options.mode).joinsContractions,
-                options.mode == SearchMode::Full},
+                infoOf(options.mode).full,
+                infoOf(options.mode).trees},
         target(target), oracle(oracle), options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)

@@ -3,6 +3,7 @@
 #include "Expr/Arguments.h"
 #include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
+#include "Expr/LoopSpace.h"
 #include "Expr/Rows.h"
 #include "Expr/SharedWalk.h"
 #include "Expr/Wavefront.h"
@@ -230,6 +231,25 @@ static std::string whyOnceForBatch(const FusionContext &context, const SearchGra
   return "";
 }
 
+/// Why no tree of loops holds the vertices, contractions among them. Trees are small enough to be weighed in many
+/// shapes: as many contractions as the longest chains of networks have, with what stands between them.
+static std::string whyTreeless(const SearchGraph &region, const std::vector<int> &vertices) {
+  constexpr int kMostContractions = 4;
+  constexpr size_t kMostOfTree = 16;
+  if (vertices.size() > kMostOfTree)
+    return "a tree of loops with contractions holds " + std::to_string(kMostOfTree) +
+           " equations at most";
+  int contractions = 0;
+  for (int v : vertices)
+    contractions += region.vertices[v].contraction;
+  if (contractions > kMostContractions)
+    return "a tree of loops holds " + std::to_string(kMostContractions) + " contractions at most";
+  const auto [known, isNew] = region.treeless.try_emplace(vertices);
+  if (isNew)
+    known->second = whyNoTree(loopSpace(equationsOf(region, vertices)));
+  return known->second;
+}
+
 std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices) {
   for (int v : vertices)
@@ -266,17 +286,22 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
       return "";
   }
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
-  // again and again: they need tiles, which a nest among others has not.
+  // again and again: they need tiles, which a tree has, but no nest among others.
+  bool contracts = false;
   for (int v : vertices) {
     const SearchGraph::Vertex &vertex = region.vertices[v];
     if (std::string reason = whyAlone(vertex); !reason.empty())
       return reason;
-    if (vertex.contraction)
+    contracts = contracts || vertex.contraction;
+    if (vertex.contraction && !context.trees)
       return vertices.size() == 2 && v == vertices[0]
                  ? notFinished
                  : vertex.equation->name +
                        " is a contraction, which only one map that finishes it joins";
   }
+  if (contracts)
+    if (std::string reason = whyTreeless(region, vertices); !reason.empty())
+      return reason;
   return whyTooMany(region, vertices);
 }
 

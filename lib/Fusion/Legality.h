@@ -16,6 +16,8 @@ struct FusionContext {
   bool joinsContractions = true;
   /// Kernels may hold a contraction and reductions of its rows, in one walk over the terms of both.
   bool sharedWalks = false;
+  /// Kernels may hold any number of contractions and what lies between them, if one tree of loops does (LoopSpace.h).
+  bool trees = false;
 };
 
 /// The contraction among reductions that use each other whose walk over its terms serves the others too, once cascades

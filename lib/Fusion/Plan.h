@@ -86,7 +86,7 @@ struct KernelTime {
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
 
 /// The search that cuts a program into kernels: one paper's alone, for comparison, or all of them as seeds of one.
-enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };
+enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, McFuser, Full };
 struct SearchModeInfo {
   SearchMode mode;
   std::string_view name, help;
@@ -96,9 +96,18 @@ struct SearchModeInfo {
   /// True: values that fit in registers or shared memory persist from phase to phase, even if the model finds that
   /// slower.
   bool alwaysHolds = false;
+  /// All seeds, improved under the accurate model.
+  bool full = false;
+  /// Kernels may hold several contractions in one tree of loops (Expr/LoopSpace.h).
+  bool trees = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
-    {SearchMode::Full, "full", "all seeds, improved under the accurate model"},
+    {SearchMode::Full, "full", "all seeds, improved under the accurate model", true, true, false,
+     true},
+    {SearchMode::McFuser, "mcfuser",
+     "as full, and chains of contractions with what stands between them in one tree of loops "
+     "(MCFuser, Chimera)",
+     true, true, false, true, true},
     {SearchMode::Fs, "fs",
      "FusionStitching: candidate patterns of each vertex, beam search, remote patterns; no "
      "contractions (a matrix times one vector is none), nothing between blocks",

@@ -29,6 +29,8 @@ struct SearchGraph {
   std::vector<Vertex> vertices;
   /// Cache of contractionOfWalk (Legality.h), which rewrites equations to know.
   mutable std::unordered_map<std::vector<int>, const Equation *, VerticesHash> walks;
+  /// Cache of the reasons why groups with contractions have no tree (Legality.cpp).
+  mutable std::unordered_map<std::vector<int>, std::string, VerticesHash> treeless;
   /// The vertices that staysAcyclic has visited, marked with numbers that each call uses once.
   mutable std::vector<uint32_t> marks;
   mutable uint32_t lastMark = 0;

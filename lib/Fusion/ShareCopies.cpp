@@ -105,7 +105,7 @@ Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
                        const ScheduleOracle &oracle, const PlanOptions &options) {
   FUSEC_TRY(Plan plan, planAsIs(program, target, oracle, options));
   const size_t equations = countEquations(program.items);
-  if (options.mode != SearchMode::Full || equations == 0 || equations > options.limits.allDrafts)
+  if (!infoOf(options.mode).full || equations == 0 || equations > options.limits.allDrafts)
     return plan;
   FUSEC_TRY(std::vector<SharedCopy> copies,
             copiesThatPay(program, oracle, plan.evaluations.accurate,

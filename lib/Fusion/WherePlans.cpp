@@ -230,7 +230,7 @@ private:
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
                      const Target &target, const ScheduleOracle &oracle,
                      const PlanOptions &options) {
-  if (options.mode != SearchMode::Full || std::ranges::any_of(program.items, [](const Item &item) {
+  if (!infoOf(options.mode).full || std::ranges::any_of(program.items, [](const Item &item) {
         return std::holds_alternative<Control>(item.value);
       }))
     return success();

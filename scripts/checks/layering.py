@@ -30,7 +30,8 @@ ROOMS = {
         "counts": "schedule",
         "verify": "schedule counts",
         "candidates": "schedule counts verify",
-        "search": "schedule lower counts verify candidates",
+        "space": "schedule counts verify candidates",
+        "search": "schedule lower counts verify candidates space",
     }
 }
 # The public headers stand alone; fusec and fusert prove that compiler.h and the runtime library are enough.

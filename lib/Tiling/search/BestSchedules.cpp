@@ -8,6 +8,7 @@
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/PhaseCandidates.h"
+#include "Tiling/space/Generate.h"
 
 #include <algorithm>
 #include <numeric>
@@ -137,7 +138,8 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
   };
   if (how.alwaysHolds && !phaseStarts.empty() && std::ranges::any_of(all, holds))
     std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
-  if (how.thorough)
+  const bool trees = how.known && !all.empty() && isTree(all.front().schedule);
+  if (how.thorough && !trees)
     FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, how.known != nullptr));
   return all;
 }

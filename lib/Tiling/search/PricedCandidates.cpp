@@ -6,6 +6,9 @@
 #include "Tiling/search/JoinPacks.h"
 #include "Tiling/search/LevelSearch.h"
 #include "Tiling/search/PhaseCandidates.h"
+#include "Tiling/space/Generate.h"
+
+#include <algorithm>
 
 namespace fusec::tiling {
 
@@ -45,7 +48,9 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   if (!out.empty())
     return out;
   WorkMeter meter(program, target);
-  for (Schedule &schedule : plainCandidates(program, target, meter)) {
+  std::vector<Schedule> plain = plainCandidates(program, target, meter);
+  std::ranges::move(treeCandidates(program, target), std::back_inserter(plain));
+  for (Schedule &schedule : plain) {
     if (hasTooManyAxes(schedule, target))
       continue;
     std::optional<Schedule> holding =
@@ -54,6 +59,8 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
     if (holding)
       out.push_back(priced(std::move(*holding), meter, target));
   }
+  if (!out.empty() && isTree(out.front().schedule))
+    return out;
   PricedSchedules raised;
   for (const PricedSchedule *candidate : fastestOfUnits(out))
     if (std::optional<PricedSchedule> best = withFasterLevels(*candidate, target, meter)) {
@@ -87,7 +94,7 @@ static Status addRewritten(const RewrittenPattern &pattern, std::vector<Rewrite>
 Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
                                          PartScheduleCache *known, bool thorough) {
   FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
-  if (!thorough && !all.empty())
+  if (!all.empty() && (!thorough || isTree(all.front().schedule)))
     return all;
   for (const RewrittenPattern &other : applicableAlternatives(pattern, target))
     FUSEC_CHECK(addRewritten(other, {}, target, known, all));

@@ -67,11 +67,21 @@ TEST_CASE("a transposed read makes the maker's column the rows of the chain") {
 }
 
 TEST_CASE("a read at other points than its own leaves no rows along that axis") {
-  const Space s(chain("if(lt(0, m), %c[m - 1, n], 0.0)"));
+  const Space s(chain("%c[floordiv(m, 2), n]"));
   CHECK(s.space.reads[0].own == std::vector<bool>{false, true});
   CHECK(s.rows().empty());
-  CHECK(whyNoTree(s.space) ==
-        "e reads c at other points than its own along m, and all of them have no other loop in common");
+  CHECK(whyNoTree(s.space) == "e reads c at other points than its own along m, and all of them "
+                              "have no other loop in common");
+}
+
+TEST_CASE("no tree holds a sum of windows") {
+  const Space padded(chain("if(lt(0, m), %c[m - 1, n], 0.0)"));
+  CHECK(whyNoTree(padded.space) == "e sums windows, which a kernel of its own copies");
+  const Space sliding(ProgramText("sliding")
+                          .input("a", "34,8")
+                          .input("w", "3,8")
+                          .reduction("y", "m:32, n:8; k:3", "sum", "mul(%a[m + k, n], %w[k, n])"));
+  CHECK(whyNoTree(sliding.space) == "y sums windows, which a kernel of its own copies");
 }
 
 TEST_CASE("two axes of one equation are no loop, whatever it reads") {
@@ -86,15 +96,14 @@ TEST_CASE("two axes of one equation are no loop, whatever it reads") {
 }
 
 TEST_CASE("axes of extent 1 have no loop, and batches are rows") {
-  const Space s(ProgramText("batched")
-                    .input("a", "4,1,32,8")
-                    .input("b", "4,8,64")
-                    .input("d", "64,16")
-                    .reduction("c", "b:4, o:1, m:32, n:64; k:8", "sum",
-                               "mul(%a[b, o, m, k], %b[b, k, n])")
-                    .map("r", "b:4, o:1, m:32, n:64", "max(%c[b, o, m, n], 0.0)")
-                    .reduction("e", "b:4, m:32, h:16; n:64", "sum",
-                               "mul(%r[b, 0, m, n], %d[n, h])"));
+  const Space s(
+      ProgramText("batched")
+          .input("a", "4,1,32,8")
+          .input("b", "4,8,64")
+          .input("d", "64,16")
+          .reduction("c", "b:4, o:1, m:32, n:64; k:8", "sum", "mul(%a[b, o, m, k], %b[b, k, n])")
+          .map("r", "b:4, o:1, m:32, n:64", "max(%c[b, o, m, n], 0.0)")
+          .reduction("e", "b:4, m:32, h:16; n:64", "sum", "mul(%r[b, 0, m, n], %d[n, h])"));
   CHECK(s.loops() == Names{"b", "m", "n", "k", "h"});
   CHECK(s.rows() == Names{"b", "m"});
 }

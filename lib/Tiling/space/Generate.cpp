@@ -1,0 +1,195 @@
+#include "Tiling/space/Generate.h"
+
+#include "Expr/transforms/Profile.h"
+#include "Tiling/candidates/RegisterTiles.h"
+#include "Tiling/space/TreeBuilder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr size_t kMostTiles = 2;     // register tiles
+constexpr size_t kMostBlocks = 3;    // sizes of a block's rows, the largest that fit
+constexpr int64_t kBlocksWanted = 8; // enough that several cores have work
+/// Rows of a block whose operands from outside are more than the second cache holds: every block brings them in again,
+/// and a core uses what it gets of them as often. A layer of BERT with 8 rows a block took 2.4 times as long as its
+/// products apart.
+constexpr int64_t kRowsPerReread = 64;
+
+class TreeGenerator {
+public:
+  TreeGenerator(const ScheduledProgram &program, const Target &target)
+      : program(program), target(target), space(loopSpace(program.equations)),
+        nests(spaceNests(space)), rowAxes(mergedRows(space, program)) {}
+
+  std::vector<Schedule> run() {
+    if (target.blocksHaveUnits())
+      gpuShapes();
+    else
+      cpuShapes();
+    return std::move(out);
+  }
+
+  bool hasTree() const {
+    return whyNoTree(space).empty() && std::ranges::any_of(nests, &SpaceNest::tiled);
+  }
+
+private:
+  int64_t opt(int loop) const {
+    return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
+  }
+  int positionOf(int loop, int equation) const {
+    return space.loops[static_cast<size_t>(loop)].positions[static_cast<size_t>(equation)];
+  }
+  double points(const SpaceNest &nest) const {
+    double product = 1;
+    for (const std::vector<int> *loops : {&nest.spatial, &nest.reduced})
+      for (int l : *loops)
+        product *= double(opt(l));
+    return product;
+  }
+
+  void add(const TreeShape &shape) {
+    if (std::optional<Schedule> made = TreeBuilder(space, nests, program, target, shape).build())
+      out.push_back(std::move(*made));
+  }
+
+  /// The register tiles that suit the nest with most of the work.
+  std::vector<RegisterTile> tiles() const {
+    const SpaceNest *heaviest = nullptr;
+    for (const SpaceNest &nest : nests)
+      if (nest.tiled && (!heaviest || points(nest) > points(*heaviest)))
+        heaviest = &nest;
+    const int main = heaviest->equations[0];
+    std::vector<int> without;
+    for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
+      for (int l : rowAxes[r])
+        without.push_back(positionOf(l, main));
+    const View view = makeView(program, target, main, -1, without);
+    return registerTiles(view, rolesOf(view));
+  }
+
+  /// Bytes of what products read from outside for each block again.
+  double rereadBytes() const {
+    double bytes = 0;
+    for (const SpaceNest &nest : nests) {
+      if (!nest.tiled)
+        continue;
+      const EquationFacts &facts = program.facts[static_cast<size_t>(nest.equations[0])];
+      for (size_t r = 0; r < facts.reads.size(); ++r) {
+        const uint64_t axes = facts.axes[static_cast<size_t>(facts.reads[r])];
+        double elements = double(program.bytesOf(facts.tensors[r]));
+        for (const std::vector<int> *loops : {&nest.spatial, &nest.reduced})
+          for (int l : *loops)
+            if (axes >> positionOf(l, nest.equations[0]) & 1)
+              elements *= double(opt(l));
+        const bool ofRows = std::ranges::any_of(
+            rowAxes.back(), [&](int l) { return axes >> positionOf(l, nest.equations[0]) & 1; });
+        bytes += ofRows ? 0 : elements;
+      }
+    }
+    return bytes;
+  }
+
+  void cpuShapes() {
+    const auto countOf = [&](const std::vector<int> &row) {
+      int64_t count = 1;
+      for (int l : row)
+        count *= opt(l);
+      return count;
+    };
+    const int64_t rows = countOf(rowAxes.back());
+    int64_t others = 1; // blocks of the rows around
+    for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
+      others *= countOf(rowAxes[r]);
+    const bool rereads = rereadBytes() > double(target.memory[1].capacityBytes);
+    std::vector<RegisterTile> best = tiles();
+    best.resize(std::min(best.size(), kMostTiles));
+    for (const RegisterTile &tile : best) {
+      // Rows in parts of equal size, as many as keep the cores busy and more.
+      size_t met = 0;
+      for (int64_t parts = std::max<int64_t>(1, kBlocksWanted / others); met < kMostBlocks;
+           parts *= 2) {
+        const int64_t block = roundUp((rows + parts - 1) / parts, tile.rows);
+        if (rereads && block < kRowsPerReread)
+          break;
+        add({.rows = block,
+             .rowsOfTile = tile.rows,
+             .vectors = tile.vectors,
+             .depth = 1,
+             .streamed = {}});
+        ++met;
+        if (block == tile.rows)
+          break;
+      }
+    }
+  }
+
+  /// Sets of nests that make what they sum in their own loop: that is one tiled nest in front of them, which is read by
+  /// them alone, and which takes nothing from a loop of its own.
+  std::vector<std::set<size_t>> streams() const {
+    std::vector<std::set<size_t>> sets = {{}};
+    for (size_t n = 1; n < nests.size(); ++n) {
+      if (!canStream(n))
+        continue;
+      const size_t known = sets.size();
+      for (size_t s = 0; s < known; ++s)
+        if (!sets[s].contains(n - 1)) {
+          sets.push_back(sets[s]);
+          sets.back().insert(n);
+        }
+    }
+    return sets;
+  }
+
+  bool canStream(size_t n) const {
+    const SpaceNest &nest = nests[n], &source = nests[n - 1];
+    if (!nest.tiled || !source.tiled || nest.reduced.size() != 1 ||
+        source.spatial != nest.reduced || nest.spatial.size() != 1)
+      return false;
+    return std::ranges::all_of(space.reads, [&](const InsideRead &read) {
+      return !std::ranges::count(source.equations, read.maker) ||
+             std::ranges::count(source.equations, read.reader) || read.reader == nest.equations[0];
+    });
+  }
+
+  void gpuShapes() {
+    const int units = target.unitsOf(TreeBuilder::kThreads);
+    int64_t rows = 1;
+    for (int l : rowAxes.back())
+      rows *= opt(l);
+    for (const std::set<size_t> &streamed : streams())
+      for (int64_t perUnit : {4, 2, 1}) {
+        if (perUnit > 1 && units * perUnit > 2 * rows)
+          continue;
+        for (int64_t vectors : {2, 1})
+          add({.rows = units * perUnit,
+               .rowsOfTile = perUnit,
+               .vectors = vectors,
+               .depth = target.lanes / vectors,
+               .streamed = streamed});
+      }
+  }
+
+  const ScheduledProgram &program;
+  const Target &target;
+  const LoopSpace space;
+  const std::vector<SpaceNest> nests;
+  const std::vector<std::vector<int>> rowAxes;
+  std::vector<Schedule> out;
+};
+
+} // namespace
+
+std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
+  if (program.scan || std::ranges::count_if(program.equations, [](const Equation *e) {
+                        return isContraction(*e);
+                      }) < 2)
+    return {};
+  TreeGenerator generator(program, target);
+  return generator.hasTree() ? generator.run() : std::vector<Schedule>{};
+}
+
+} // namespace fusec::tiling

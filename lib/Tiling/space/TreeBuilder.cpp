@@ -1,0 +1,420 @@
+#include "Tiling/space/TreeBuilder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr int64_t kPanel = 16;    // floats of a packed panel's row: one layout for AVX2 and AVX-512
+constexpr int64_t kMostSums = 64; // that a GPU's thread holds in registers through a loop
+constexpr int64_t kVectorsOfRow = 4; // of a step along a row
+
+LoopNode loop(LoopKind kind, AxisId axis, int64_t step) {
+  return ScheduleBuilder::loop(kind, axis, step);
+}
+LeafNode leaf(LeafKind kind, int equation) { return ScheduleBuilder::leaf(kind, equation); }
+
+/// The loops around these nodes; the nodes themselves where there are none.
+std::vector<TreeNode> inside(std::vector<LoopNode> loops, std::vector<TreeNode> nodes) {
+  if (loops.empty())
+    return nodes;
+  std::vector<TreeNode> out;
+  out.push_back(ScheduleBuilder::nest(std::move(loops), std::move(nodes)));
+  return out;
+}
+
+void append(std::vector<TreeNode> &out, std::vector<TreeNode> more) {
+  std::ranges::move(more, std::back_inserter(out));
+}
+
+} // namespace
+
+std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const ScheduledProgram &program) {
+  std::vector<std::vector<int>> rows;
+  for (int row : space.rows) {
+    bool joins = !rows.empty();
+    for (size_t e = 0; joins && e < space.equations.size(); ++e) {
+      const int before = space.loops[static_cast<size_t>(rows.back().back())].positions[e];
+      joins = space.loops[static_cast<size_t>(row)].positions[e] == before + 1 &&
+              mergeable(program.facts[e], before);
+    }
+    if (joins)
+      rows.back().push_back(row);
+    else
+      rows.push_back({row});
+  }
+  return rows;
+}
+
+TreeBuilder::TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
+                         const ScheduledProgram &program, const Target &target, TreeShape shape)
+    : space(space), nests(nests), program(program), target(target), shape(std::move(shape)),
+      rowAxes(mergedRows(space, program)), axes(space.loops.size()), nestOf(space.equations.size()),
+      sharedLeft(target.sharedBytesPerBlock) {
+  for (size_t n = 0; n < nests.size(); ++n)
+    for (int e : nests[n].equations)
+      nestOf[static_cast<size_t>(e)] = n;
+}
+
+std::optional<Schedule> TreeBuilder::build() {
+  const GeneratorName name =
+      shape.streamed.empty() ? GeneratorName("tree") : GeneratorName("tree-streamed");
+  schedule.name = name;
+  schedule.units = target.unitsOf(kThreads);
+  schedule.lanes = target.lanes;
+  addAxes();
+  groupNests();
+  if (!placeValues())
+    return std::nullopt;
+  std::vector<LoopNode> around;
+  for (const std::vector<int> &row : rowAxes)
+    around.push_back(loop(LoopKind::Block, axis(row[0]), axis(row[0]) == m ? shape.rows : 1));
+  std::vector<TreeNode> body, rows; // rows: of plain nests behind each other
+  auto endRows = [&] {
+    if (rows.empty())
+      return;
+    std::vector<LoopNode> loops;
+    if (target.blocksHaveUnits())
+      loops.push_back(loop(LoopKind::Unit, m, shape.rowsOfTile));
+    loops.push_back(loop(LoopKind::Seq, m, 1));
+    append(body, inside(std::move(loops), std::move(rows)));
+    rows.clear();
+  };
+  for (size_t n = 0; n < nests.size(); ++n) {
+    if (isStreamed(n + 1))
+      continue; // its reader's loop holds it
+    if (nests[n].tiled) {
+      endRows();
+      addTiled(n, body);
+    } else {
+      addPlain(nests[n], rows);
+    }
+  }
+  endRows();
+  schedule.tree = inside(std::move(around), std::move(body));
+  if (!fits)
+    return std::nullopt;
+  return std::move(schedule);
+}
+
+void TreeBuilder::addAxis(const std::vector<int> &loops) {
+  ScheduleAxis made{space.loops[static_cast<size_t>(loops[0])].name +
+                        std::to_string(schedule.axes.size()),
+                    {},
+                    DimExpr(1)};
+  for (int l : loops) {
+    made.extent = made.extent * space.loops[static_cast<size_t>(l)].extent;
+    axes[static_cast<size_t>(l)] = AxisId(schedule.axes.size());
+  }
+  for (size_t e = 0; e < space.equations.size(); ++e) {
+    AxisUse use;
+    for (int l : loops)
+      if (const int p = space.loops[static_cast<size_t>(l)].positions[e]; p >= 0)
+        use.positions.push_back(p);
+    if (use.positions.empty())
+      continue;
+    use.reduction = space.reduces(loops[0], static_cast<int>(e));
+    auto same = std::ranges::find_if(made.uses, [&](const AxisUse &known) {
+      return known.reduction == use.reduction && known.positions == use.positions;
+    });
+    if (same == made.uses.end())
+      same = made.uses.insert(same, std::move(use));
+    same->equations.push_back(static_cast<int>(e));
+  }
+  schedule.axes.push_back(std::move(made));
+}
+
+void TreeBuilder::addAxes() {
+  for (const std::vector<int> &row : rowAxes)
+    addAxis(row);
+  m = AxisId(schedule.axes.size() - 1);
+  for (size_t l = 0; l < space.loops.size(); ++l)
+    if (axes[l] < 0)
+      addAxis({static_cast<int>(l)});
+}
+
+void TreeBuilder::groupNests() {
+  for (size_t n = 0; n < nests.size(); ++n)
+    groupOf.push_back(n > 0 && !nests[n].tiled && !nests[n - 1].tiled ? groupOf.back() : n);
+}
+
+std::vector<size_t> TreeBuilder::nestsReading(TensorId tensor) const {
+  std::vector<size_t> readers;
+  for (const InsideRead &read : space.reads)
+    if (read.tensor == tensor)
+      readers.push_back(nestOf[static_cast<size_t>(read.reader)]);
+  return readers;
+}
+
+/// Registers for what a nest alone reads, or the row of a group; then the block's memory while there is room; else
+/// device memory, where only its own block reads it.
+MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
+  if (program.tensor(tensor).kind != TensorKind::Temp)
+    return MemLevel::Global;
+  const size_t nest = nestOf[static_cast<size_t>(maker)];
+  const SpaceNest &own = nests[nest];
+  const std::vector<size_t> readers = nestsReading(tensor);
+  const bool oneOfRow = own.spatial.empty();
+  if (std::ranges::all_of(readers, [&](size_t reader) {
+        return reader == nest ||
+               (oneOfRow && !own.tiled && !nests[reader].tiled && groupOf[reader] == groupOf[nest]);
+      }))
+    return MemLevel::Register;
+  int64_t elements = shape.rows;
+  for (int l : own.spatial) {
+    const bool streamed = isStreamed(nest + 1) && l == streamLoop(nest + 1);
+    const std::optional<int64_t> most =
+        streamed ? std::optional(columnsOf(own))
+                 : program.mostOf(space.loops[static_cast<size_t>(l)].extent);
+    if (!most || *most > sharedLeft)
+      return MemLevel::Global;
+    elements *= *most;
+    if (elements > sharedLeft)
+      return MemLevel::Global;
+  }
+  const int64_t bytes = roundUp(elements * program.bytesOf(tensor), 128);
+  if (bytes > sharedLeft)
+    return MemLevel::Global;
+  sharedLeft -= bytes;
+  return MemLevel::Shared;
+}
+
+bool TreeBuilder::placeValues() {
+  for (size_t e = 0; e < space.equations.size(); ++e)
+    for (TensorId t : space.equations[e]->outputs) {
+      const MemLevel level = levels[t] = levelFor(t, static_cast<int>(e));
+      if (level != MemLevel::Global)
+        schedule.edges.push_back({t, level});
+      else if (isStreamed(nestOf[e] + 1) && program.tensor(t).kind == TensorKind::Temp)
+        return false;
+    }
+  return true;
+}
+
+int64_t TreeBuilder::columnsOf(const SpaceNest &nest) const {
+  const int64_t vectors = (opt(nest.spatial.back()) + target.lanes - 1) / target.lanes;
+  return std::min(shape.vectors, vectors) * target.lanes;
+}
+
+int64_t TreeBuilder::widthOf(size_t nest) const {
+  return isStreamed(nest) ? roundUp(opt(nests[nest].spatial.back()), target.lanes)
+                          : columnsOf(nests[nest]);
+}
+
+TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const {
+  std::vector<LoopNode> loops;
+  if (shape.rowsOfTile > 1)
+    loops.push_back(loop(LoopKind::Unroll, m, 1));
+  loops.push_back(loop(LoopKind::Unroll, axis(nest.spatial.back()), target.lanes));
+  loops.push_back(loop(LoopKind::Lane, axis(nest.spatial.back()), 1));
+  return ScheduleBuilder::nest(std::move(loops), {TreeNode(std::move(statement))});
+}
+
+TreeNode TreeBuilder::inUnits(TreeNode child) const {
+  if (!target.blocksHaveUnits())
+    return child;
+  return ScheduleBuilder::nest({loop(LoopKind::Unit, m, shape.rowsOfTile)}, {std::move(child)});
+}
+
+/// What ends a tile: its values go where others read them, and maps take them on.
+std::vector<TreeNode> TreeBuilder::finishes(const SpaceNest &nest) const {
+  std::vector<TreeNode> out;
+  const int main = nest.equations[0];
+  if (levels.at(equation(main).outputs[0]) != MemLevel::Register)
+    out.push_back(inUnits(overTile(nest, leaf(LeafKind::Store, main))));
+  for (size_t i = 1; i < nest.equations.size(); ++i)
+    out.push_back(inUnits(overTile(nest, leaf(LeafKind::Compute, nest.equations[i]))));
+  return out;
+}
+
+bool TreeBuilder::sharesColumns(size_t nest) const {
+  const int columns = nests[nest].spatial.back();
+  const SpaceNest &source = nests[nest - 1];
+  return std::ranges::count(source.reduced, columns) || std::ranges::count(source.spatial, columns);
+}
+
+void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
+  const SpaceNest &nest = nests[n];
+  const int main = nest.equations[0];
+  const AxisId columns = axis(nest.spatial.back());
+  const bool units = target.blocksHaveUnits();
+  std::vector<LoopNode> outer; // one by one
+  for (size_t i = 0; i + 1 < nest.spatial.size(); ++i)
+    outer.push_back(loop(LoopKind::Seq, axis(nest.spatial[i]), 1));
+  std::vector<TreeNode> tile;
+  tile.push_back(inUnits(overTile(nest, leaf(LeafKind::Init, main))));
+  std::vector<LoopNode> sums;
+  for (size_t i = 0; i + 1 < nest.reduced.size(); ++i)
+    sums.push_back(loop(LoopKind::Seq, axis(nest.reduced[i]), 1));
+  const TreeNode compute = overTile(nest, leaf(LeafKind::Compute, main));
+  if (isStreamed(n)) {
+    // The sums of all columns wait in registers while what they sum is made.
+    if (shape.rowsOfTile * widthOf(n) / target.lanes > kMostSums)
+      fits = false;
+    const int64_t step = columnsOf(nests[n - 1]);
+    std::vector<TreeNode> turn;
+    addTiled(n - 1, turn);
+    stageOperands(nest, nest.reduced[0], step, turn);
+    turn.push_back(
+        inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), 1)}, {compute})));
+    tile.push_back(
+        ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), step)}, std::move(turn)));
+  } else if (nest.reduced.empty()) { // sums of one term
+    tile.push_back(inUnits(compute));
+  } else if (units) {
+    const int k = nest.reduced.back();
+    std::vector<TreeNode> step;
+    stageOperands(nest, k, shape.depth, step);
+    step.push_back(inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(k), 1)}, {compute})));
+    sums.push_back(loop(LoopKind::Seq, axis(k), shape.depth));
+    append(tile, inside(std::move(sums), std::move(step)));
+  } else {
+    sums.push_back(loop(LoopKind::Seq, axis(nest.reduced.back()), 1));
+    append(tile, inside(std::move(sums), {compute}));
+  }
+  append(tile, finishes(nest));
+  std::vector<TreeNode> strip; // the rows of some columns
+  std::vector<LoopNode> rows;
+  if (!units) {
+    packConstants(nest);
+    if (!nest.reduced.empty())
+      stageOperands(nest, nest.reduced.back(), 0, strip);
+    if (shape.rows > shape.rowsOfTile || shape.rowsOfTile == 1)
+      rows.push_back(loop(LoopKind::Seq, m, shape.rowsOfTile));
+  }
+  append(strip, inside(std::move(rows), std::move(tile)));
+  // What is streamed has its columns from the reader's loop. The reader has all of its own at once: a loop of one turn
+  // cuts the last ones, but for columns that its source has loops over, too, as between two residual additions.
+  if (isStreamed(n) && sharesColumns(n)) {
+    const DimExpr &extent = space.loops[static_cast<size_t>(nest.spatial.back())].extent;
+    fits = fits && extent.isConst() && extent.constValue() % target.lanes == 0;
+  } else if (!isStreamed(n + 1)) {
+    outer.push_back(loop(LoopKind::Seq, columns, widthOf(n)));
+  }
+  append(out, inside(std::move(outer), std::move(strip)));
+}
+
+/// Point by point along the loops, vectors along the last one.
+void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
+  std::vector<int> walked = nest.spatial;
+  walked.insert(walked.end(), nest.reduced.begin(), nest.reduced.end());
+  std::vector<TreeNode> computes, ends;
+  for (int e : nest.equations) {
+    computes.push_back(leaf(LeafKind::Compute, e));
+    if (equation(e).kind != EquationKind::Reduction)
+      continue;
+    out.push_back(leaf(LeafKind::Init, e));
+    ends.push_back(leaf(LeafKind::Combine, e));
+    if (levels.at(equation(e).outputs[0]) != MemLevel::Register)
+      ends.push_back(leaf(LeafKind::Store, e));
+  }
+  std::vector<LoopNode> loops;
+  for (size_t i = 0; i + 1 < walked.size(); ++i)
+    loops.push_back(loop(LoopKind::Seq, axis(walked[i]), 1));
+  if (!walked.empty()) {
+    const AxisId x = axis(walked.back());
+    const int64_t step =
+        std::min(kVectorsOfRow * target.lanes, roundUp(opt(walked.back()), target.lanes));
+    loops.push_back(loop(LoopKind::Seq, x, step));
+    if (step > target.lanes)
+      loops.push_back(loop(LoopKind::Unroll, x, target.lanes));
+    loops.push_back(loop(LoopKind::Lane, x, 1));
+  }
+  append(out, inside(std::move(loops), std::move(computes)));
+  append(out, std::move(ends));
+}
+
+/// Tiles of what comes from outside and is used again: on a GPU all that either rows or columns need, `depth` steps of
+/// the sum at once; on a CPU what lanes would gather, for all of the sum.
+void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t depth,
+                                std::vector<TreeNode> &out) {
+  const int main = nest.equations[0];
+  const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
+  const int n = nest.spatial.back();
+  auto position = [&](int l) {
+    return space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
+  };
+  for (size_t r = 0; r < facts.reads.size(); ++r) {
+    const Tensor &tensor = program.tensor(facts.tensors[r]);
+    const uint64_t positions = facts.axes[static_cast<size_t>(facts.reads[r])];
+    auto depends = [&](int l) { return (positions >> position(l) & 1) != 0; };
+    const bool onRows = std::ranges::any_of(rowAxes.back(), depends);
+    if (tensor.kind == TensorKind::Temp || !facts.accesses[r] || !depends(reduced))
+      continue;
+    const int64_t elementBytes = sizeInBytes(tensor.type);
+    std::vector<LayoutDigit> digits;
+    int64_t elements = 1;
+    if (target.blocksHaveUnits()) {
+      if (onRows == depends(n))
+        continue;
+      digits = {{axis(reduced)}, {depends(n) ? axis(n) : m}};
+      const int64_t columns = widthOf(nestOf[static_cast<size_t>(main)]);
+      elements = depth * ((depends(n) ? columns : shape.rows) + 1);
+    } else {
+      const DimExpr &stride = facts.accesses[r]->stride[static_cast<size_t>(position(n))];
+      if (!depends(n) || stride.isConst(1) || tensor.kind == TensorKind::Constant || onRows)
+        continue;
+      for (int l : nest.reduced)
+        if (depends(l)) {
+          const std::optional<int64_t> most =
+              program.mostOf(space.loops[static_cast<size_t>(l)].extent);
+          if (!most || *most > sharedLeft)
+            return;
+          digits.push_back({axis(l)});
+          elements *= *most;
+        }
+      digits.push_back({axis(n)});
+      elements *= columnsOf(nest);
+    }
+    const int64_t bytes = roundUp(elements * elementBytes, 128);
+    if (bytes > sharedLeft)
+      continue;
+    sharedLeft -= bytes;
+    Operand operand;
+    operand.name = "s" + std::to_string(schedule.operands.size());
+    operand.equation = main;
+    operand.read = static_cast<int>(r);
+    operand.digits = std::move(digits);
+    operand.padElements = target.blocksHaveUnits() ? 1 : 0;
+    schedule.operands.push_back(std::move(operand));
+    out.push_back(
+        LeafNode{.kind = LeafKind::Stage, .operand = OperandIndex(schedule.operands.size() - 1)});
+  }
+}
+
+/// Weights as panels of columns, one layout for all kernels of the target.
+void TreeBuilder::packConstants(const SpaceNest &nest) {
+  const int main = nest.equations[0];
+  const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
+  auto depends = [&](size_t r, int l) {
+    const int position = space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
+    return (facts.axes[static_cast<size_t>(facts.reads[r])] >> position & 1) != 0;
+  };
+  const int n = nest.spatial.back();
+  for (size_t r = 0; r < facts.reads.size(); ++r) {
+    if (program.tensor(facts.tensors[r]).kind != TensorKind::Constant || !facts.accesses[r] ||
+        equation(main).body[facts.reads[r]].op != ScalarOp::Read || !depends(r, n) ||
+        std::ranges::none_of(nest.reduced, [&](int l) { return depends(r, l); }))
+      continue;
+    Operand operand;
+    operand.name = "w" + std::to_string(schedule.operands.size());
+    operand.equation = main;
+    operand.read = static_cast<int>(r);
+    operand.level = MemLevel::Global;
+    for (const std::vector<int> &row : rowAxes)
+      if (std::ranges::any_of(row, [&](int l) { return depends(r, l); }))
+        operand.digits.push_back({axis(row[0])});
+    for (size_t i = 0; i + 1 < nest.spatial.size(); ++i)
+      if (depends(r, nest.spatial[i]))
+        operand.digits.push_back({axis(nest.spatial[i])});
+    operand.digits.push_back({axis(n), -1, kPanel, 0});
+    for (int l : nest.reduced)
+      if (depends(r, l))
+        operand.digits.push_back({axis(l)});
+    operand.digits.push_back({axis(n), -1, 1, kPanel});
+    schedule.operands.push_back(std::move(operand));
+  }
+}
+
+} // namespace fusec::tiling

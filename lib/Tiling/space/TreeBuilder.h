@@ -1,0 +1,86 @@
+#pragma once
+// Makes a schedule of one tree: nests of equations inside blocks of the rows that they share.
+#include "Target/Target.h"
+#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/space/SpaceNests.h"
+
+#include <map>
+#include <set>
+
+namespace fusec::tiling {
+
+/// The rows as axes of a schedule, outermost first: neighbours that every address walks without a gap are one.
+std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const ScheduledProgram &program);
+
+/// What is chosen of a tree.
+struct TreeShape {
+  int64_t rows = 1;       // of a block, along the innermost of mergedRows
+  int64_t rowsOfTile = 1; // of a register tile: on a GPU, of a thread
+  int64_t vectors = 1;    // of a GPU's register tile along the columns
+  int64_t depth = 1;      // of what is staged along a sum, on a GPU
+  /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
+  /// in the block's memory. Positions among the nests.
+  std::set<size_t> streamed;
+};
+
+class TreeBuilder {
+public:
+  static constexpr int kThreads = 256; // of a block on a GPU
+
+  TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
+              const ScheduledProgram &program, const Target &target, TreeShape shape);
+
+  /// nullopt where what the nests hand on, or what is staged, is too much for a block's memory or a thread's registers.
+  std::optional<Schedule> build();
+
+private:
+  const Equation &equation(int e) const { return *program.equations[static_cast<size_t>(e)]; }
+  int64_t opt(int loop) const {
+    return program.valueOf(space.loops[static_cast<size_t>(loop)].extent);
+  }
+  AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
+  bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }
+  /// The loop along which a streamed nest's values are made and summed.
+  int streamLoop(size_t nest) const { return nests[nest].reduced[0]; }
+
+  /// Whether the nest that makes what a streamed one sums has loops over the latter's columns.
+  bool sharesColumns(size_t nest) const;
+
+  void addAxis(const std::vector<int> &loops);
+  void addAxes();
+  void groupNests();
+  bool placeValues();
+  MemLevel levelFor(TensorId tensor, int maker);
+  std::vector<size_t> nestsReading(TensorId tensor) const;
+
+  void addTiled(size_t nest, std::vector<TreeNode> &out);
+  void addPlain(const SpaceNest &nest, std::vector<TreeNode> &out);
+  std::vector<TreeNode> finishes(const SpaceNest &nest) const;
+
+  /// The register tile of a nest: rows and columns beside those that loops around it step over.
+  TreeNode overTile(const SpaceNest &nest, LeafNode leaf) const;
+  /// On a GPU, the rows of a unit.
+  TreeNode inUnits(TreeNode child) const;
+  void stageOperands(const SpaceNest &nest, int reduced, int64_t depth, std::vector<TreeNode> &out);
+  void packConstants(const SpaceNest &nest);
+  /// Columns of a register tile, and of what a block does at once: all of a streamed nest's.
+  int64_t columnsOf(const SpaceNest &nest) const;
+  int64_t widthOf(size_t nest) const;
+
+  const LoopSpace &space;
+  const std::vector<SpaceNest> &nests;
+  const ScheduledProgram &program;
+  const Target &target;
+  TreeShape shape;
+  const std::vector<std::vector<int>> rowAxes;
+  Schedule schedule;
+  AxisId m;                 // of the rows that a block has several of
+  std::vector<AxisId> axes; // by loop of the space
+  std::vector<size_t> nestOf,
+      groupOf; // by equation; by nest: plain ones behind each other share a row's loop
+  std::map<TensorId, MemLevel> levels;
+  int64_t sharedLeft = 0;
+  bool fits = true;
+};
+
+} // namespace fusec::tiling
