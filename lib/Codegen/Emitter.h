@@ -282,4 +282,7 @@ private:
   int64_t epoch = 0;
 };
 
+/// Quotient, rounded down, and remainder, by a divisor of at least 1 (IndexDivision.cpp).
+std::pair<llvm::Value *, llvm::Value *> floorDivision(Builder &b, llvm::Value *x, llvm::Value *by);
+
 } // namespace fusec

@@ -98,16 +98,24 @@ Val Emitter::evalUncached(const Scalar &s) {
   case ScalarOp::CastSat: result = castSat(s.type, operandType, v[0]); break;
   case ScalarOp::Bitcast: result = bitcast(s.type, operandType, v[0]); break;
   default:
-    // Divisions of non-negative numbers need no corrections.
     if ((s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod) && s.type == DType::I64 &&
-        kernel.body.rangeOf(s.args[0]).min >= 0 && kernel.body.rangeOf(s.args[1]).min > 0) {
+        kernel.body.rangeOf(s.args[1]).min > 0) {
+      const bool isQuotient = s.op == ScalarOp::FloorDiv, isUniform = !vector || width == 1;
       // Told to be no 0, a division may leave the loops that it does not depend on.
       llvm::Value *by = llvm::isa<llvm::Constant>(v[1])
                             ? v[1]
-                            : b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, v[1],
+                            : b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[1],
                                                       llvm::ConstantInt::get(v[1]->getType(), 1));
-      result = s.op == ScalarOp::FloorDiv ? b.CreateUDiv(v[0], by) : b.CreateURem(v[0], by);
-      break;
+      // Divisions of non-negative numbers need no corrections.
+      if (kernel.body.rangeOf(s.args[0]).min >= 0) {
+        result = isQuotient ? b.CreateUDiv(v[0], by) : b.CreateURem(v[0], by);
+        break;
+      }
+      if (isUniform && !llvm::isa<llvm::Constant>(v[1])) {
+        const auto [quotient, rest] = floorDivision(b, v[0], by);
+        result = isQuotient ? quotient : rest;
+        break;
+      }
     }
     result = v.size() == 2 ? binary(s.op, s.type, operandType, v[0], v[1])
                            : unary(s.op, s.type, operandType, v[0]);

@@ -71,6 +71,13 @@ bool Emitter::splitIndex(NodeId id, Value *&common, Value *&apart, int64_t &most
   return true;
 }
 
+std::pair<Value *, Value *> floorDivision(Builder &b, Value *x, Value *by) {
+  Value *rest = b.CreateSRem(x, by), *quotient = b.CreateSDiv(x, by);
+  Value *isBelow = b.CreateICmpSLT(rest, b.getInt64(0));
+  return {b.CreateSub(quotient, b.CreateZExt(isBelow, b.getInt64Ty())),
+          b.CreateAdd(rest, b.CreateSelect(isBelow, by, b.getInt64(0)))};
+}
+
 /// An invalid value for what is no such division.
 Val Emitter::divideIndex(const Scalar &s) {
   const bool isQuotient = s.op == ScalarOp::FloorDiv;
@@ -85,12 +92,9 @@ Val Emitter::divideIndex(const Scalar &s) {
   if (!splitIndex(s.args[0], common, apart, mostApart))
     return {};
   // Told to be no 0, a division may leave the loops that it does not depend on.
-  Value *by = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, n.v, b.getInt64(1));
+  Value *by = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n.v, b.getInt64(1));
   Value *all = b.CreateVectorSplat(width, by);
-  Value *rest = b.CreateSRem(common, by), *quotient = b.CreateSDiv(common, by);
-  Value *isBelow = b.CreateICmpSLT(rest, b.getInt64(0));
-  rest = b.CreateAdd(rest, b.CreateSelect(isBelow, by, b.getInt64(0)));
-  quotient = b.CreateSub(quotient, b.CreateZExt(isBelow, b.getInt64Ty()));
+  const auto [quotient, rest] = floorDivision(b, common, by);
   Value *left = b.CreateAdd(b.CreateVectorSplat(width, rest), apart);
   WholeDoubles whole(b, width);
   Value *small = b.CreateICmpULE(by, b.getInt64(kSmall));

@@ -1,5 +1,6 @@
 #include "Codegen/Pipeline.h"
 
+#include "Codegen/HoistDivisions.h"
 #include "Codegen/Interleave.h"
 
 #include "llvm/IR/LegacyPassManager.h"
@@ -20,6 +21,7 @@
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
 
 #include <mutex>
 
@@ -79,6 +81,10 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
     l.addPass(llvm::LICMPass(llvm::LICMOptions()));
     return llvm::createFunctionToLoopPassAdaptor(std::move(l), /*UseMemorySSA=*/true);
   };
+  if (llvm::Triple(module.getTargetTriple()).isX86()) {
+    f.addPass(llvm::LoopSimplifyPass());
+    f.addPass(HoistDivisions());
+  }
   f.addPass(hoist());
   f.addPass(llvm::GVNPass());
   f.addPass(llvm::InstCombinePass());
