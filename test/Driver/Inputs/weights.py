@@ -70,7 +70,7 @@ if __name__ == "__main__":
             ("one weight", "host", {"count": 1}),
             ("one weight transposed", "host", {"count": 1, "transposed": True}),
             ("16 weights transposed", "host,sm_90,gfx942", {"count": 16, "transposed": True}),
-            ("16 f16 weights", "host", {"count": 16, "kind": np.float16}),
+            ("16 f16 weights", "x86-64-v4", {"count": 16, "kind": np.float16}),
             ("16 i8 weights, which become f32", "host", {"count": 16, "kind": np.int8}),
             ("16 weights in the model's file", "host", {"count": 16, "embedded": True}),
             ("64 readers of one range of a file", "host", {"count": 64, "shared": True})):
