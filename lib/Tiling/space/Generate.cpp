@@ -33,7 +33,12 @@ public:
   }
 
   bool hasTree() const {
-    return whyNoTree(space).empty() && std::ranges::any_of(nests, &SpaceNest::tiled);
+    // Products side by side are no chain: alternatives make one of them.
+    return whyNoTree(space).empty() && std::ranges::any_of(nests, [&](const SpaceNest &nest) {
+             return nest.tiled && std::ranges::any_of(space.reads, [&](const InsideRead &read) {
+                      return read.reader == nest.equations[0];
+                    });
+           });
   }
 
 private:
