@@ -19,8 +19,6 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr int64_t kPanel = 16; // floats of a packed panel's row: one layout for AVX2 and AVX-512
-
 class CpuContraction {
 public:
   CpuContraction(const View &view, RegisterTile tile, const Roles &roles)

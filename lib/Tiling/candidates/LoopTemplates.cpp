@@ -73,7 +73,6 @@ Schedule mapLoops(const View &view, int units, int unroll) {
 }
 
 Schedule columnLoops(const View &view, int64_t maxVectors) {
-  constexpr int64_t kPanel = 16;
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, 1, lanes);
   std::vector<LoopNode> around, reduce;

@@ -6,6 +6,9 @@
 
 namespace fusec::tiling {
 
+/// Columns of a packed panel of weights, in one row: one layout for AVX2 and AVX-512.
+constexpr int64_t kPanel = 16;
+
 /// One read of the tiled equation.
 struct ReadInfo {
   int ordinal;

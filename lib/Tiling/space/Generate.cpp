@@ -45,6 +45,12 @@ private:
   int64_t opt(int loop) const {
     return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
   }
+  int64_t countOf(const std::vector<int> &row) const {
+    int64_t count = 1;
+    for (int l : row)
+      count *= opt(l);
+    return count;
+  }
   int positionOf(int loop, int equation) const {
     return space.loops[static_cast<size_t>(loop)].positions[static_cast<size_t>(equation)];
   }
@@ -57,7 +63,8 @@ private:
   }
 
   void add(const TreeShape &shape) {
-    if (std::optional<Schedule> made = TreeBuilder(space, nests, program, target, shape).build())
+    if (std::optional<Schedule> made =
+            TreeBuilder(space, nests, rowAxes, program, target, shape).build())
       out.push_back(std::move(*made));
   }
 
@@ -99,12 +106,6 @@ private:
   }
 
   void cpuShapes() {
-    const auto countOf = [&](const std::vector<int> &row) {
-      int64_t count = 1;
-      for (int l : row)
-        count *= opt(l);
-      return count;
-    };
     const int64_t rows = countOf(rowAxes.back());
     int64_t others = 1; // blocks of the rows around
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
@@ -162,9 +163,7 @@ private:
 
   void gpuShapes() {
     const int units = target.unitsOf(TreeBuilder::kThreads);
-    int64_t rows = 1;
-    for (int l : rowAxes.back())
-      rows *= opt(l);
+    const int64_t rows = countOf(rowAxes.back());
     for (const std::set<size_t> &streamed : streams())
       for (int64_t perUnit : {4, 2, 1}) {
         if (perUnit > 1 && units * perUnit > 2 * rows)

@@ -6,8 +6,7 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr int64_t kPanel = 16;    // floats of a packed panel's row: one layout for AVX2 and AVX-512
-constexpr int64_t kMostSums = 64; // that a GPU's thread holds in registers through a loop
+constexpr int64_t kMostSums = 64;    // that a GPU's thread holds in registers through a loop
 constexpr int64_t kVectorsOfRow = 4; // of a step along a row
 
 LoopNode loop(LoopKind kind, AxisId axis, int64_t step) {
@@ -48,9 +47,10 @@ std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const Scheduled
 }
 
 TreeBuilder::TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
+                         const std::vector<std::vector<int>> &rowAxes,
                          const ScheduledProgram &program, const Target &target, TreeShape shape)
-    : space(space), nests(nests), program(program), target(target), shape(std::move(shape)),
-      rowAxes(mergedRows(space, program)), axes(space.loops.size()), nestOf(space.equations.size()),
+    : space(space), nests(nests), rowAxes(rowAxes), program(program), target(target),
+      shape(std::move(shape)), axes(space.loops.size()), nestOf(space.equations.size()),
       sharedLeft(target.sharedBytesPerBlock) {
   for (size_t n = 0; n < nests.size(); ++n)
     for (int e : nests[n].equations)
@@ -323,98 +323,6 @@ void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
   }
   append(out, inside(std::move(loops), std::move(computes)));
   append(out, std::move(ends));
-}
-
-/// Tiles of what comes from outside and is used again: on a GPU all that either rows or columns need, `depth` steps of
-/// the sum at once; on a CPU what lanes would gather, for all of the sum.
-void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t depth,
-                                std::vector<TreeNode> &out) {
-  const int main = nest.equations[0];
-  const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
-  const int n = nest.spatial.back();
-  auto position = [&](int l) {
-    return space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
-  };
-  for (size_t r = 0; r < facts.reads.size(); ++r) {
-    const Tensor &tensor = program.tensor(facts.tensors[r]);
-    const uint64_t positions = facts.axes[static_cast<size_t>(facts.reads[r])];
-    auto depends = [&](int l) { return (positions >> position(l) & 1) != 0; };
-    const bool onRows = std::ranges::any_of(rowAxes.back(), depends);
-    if (tensor.kind == TensorKind::Temp || !facts.accesses[r] || !depends(reduced))
-      continue;
-    const int64_t elementBytes = sizeInBytes(tensor.type);
-    std::vector<LayoutDigit> digits;
-    int64_t elements = 1;
-    if (target.blocksHaveUnits()) {
-      if (onRows == depends(n))
-        continue;
-      digits = {{axis(reduced)}, {depends(n) ? axis(n) : m}};
-      const int64_t columns = widthOf(nestOf[static_cast<size_t>(main)]);
-      elements = depth * ((depends(n) ? columns : shape.rows) + 1);
-    } else {
-      const DimExpr &stride = facts.accesses[r]->stride[static_cast<size_t>(position(n))];
-      if (!depends(n) || stride.isConst(1) || tensor.kind == TensorKind::Constant || onRows)
-        continue;
-      for (int l : nest.reduced)
-        if (depends(l)) {
-          const std::optional<int64_t> most =
-              program.mostOf(space.loops[static_cast<size_t>(l)].extent);
-          if (!most || *most > sharedLeft)
-            return;
-          digits.push_back({axis(l)});
-          elements *= *most;
-        }
-      digits.push_back({axis(n)});
-      elements *= columnsOf(nest);
-    }
-    const int64_t bytes = roundUp(elements * elementBytes, 128);
-    if (bytes > sharedLeft)
-      continue;
-    sharedLeft -= bytes;
-    Operand operand;
-    operand.name = "s" + std::to_string(schedule.operands.size());
-    operand.equation = main;
-    operand.read = static_cast<int>(r);
-    operand.digits = std::move(digits);
-    operand.padElements = target.blocksHaveUnits() ? 1 : 0;
-    schedule.operands.push_back(std::move(operand));
-    out.push_back(
-        LeafNode{.kind = LeafKind::Stage, .operand = OperandIndex(schedule.operands.size() - 1)});
-  }
-}
-
-/// Weights as panels of columns, one layout for all kernels of the target.
-void TreeBuilder::packConstants(const SpaceNest &nest) {
-  const int main = nest.equations[0];
-  const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
-  auto depends = [&](size_t r, int l) {
-    const int position = space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
-    return (facts.axes[static_cast<size_t>(facts.reads[r])] >> position & 1) != 0;
-  };
-  const int n = nest.spatial.back();
-  for (size_t r = 0; r < facts.reads.size(); ++r) {
-    if (program.tensor(facts.tensors[r]).kind != TensorKind::Constant || !facts.accesses[r] ||
-        equation(main).body[facts.reads[r]].op != ScalarOp::Read || !depends(r, n) ||
-        std::ranges::none_of(nest.reduced, [&](int l) { return depends(r, l); }))
-      continue;
-    Operand operand;
-    operand.name = "w" + std::to_string(schedule.operands.size());
-    operand.equation = main;
-    operand.read = static_cast<int>(r);
-    operand.level = MemLevel::Global;
-    for (const std::vector<int> &row : rowAxes)
-      if (std::ranges::any_of(row, [&](int l) { return depends(r, l); }))
-        operand.digits.push_back({axis(row[0])});
-    for (size_t i = 0; i + 1 < nest.spatial.size(); ++i)
-      if (depends(r, nest.spatial[i]))
-        operand.digits.push_back({axis(nest.spatial[i])});
-    operand.digits.push_back({axis(n), -1, kPanel, 0});
-    for (int l : nest.reduced)
-      if (depends(r, l))
-        operand.digits.push_back({axis(l)});
-    operand.digits.push_back({axis(n), -1, 1, kPanel});
-    schedule.operands.push_back(std::move(operand));
-  }
 }
 
 } // namespace fusec::tiling

@@ -16,19 +16,21 @@ std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const Scheduled
 struct TreeShape {
   int64_t rows = 1;       // of a block, along the innermost of mergedRows
   int64_t rowsOfTile = 1; // of a register tile: on a GPU, of a thread
-  int64_t vectors = 1;    // of a GPU's register tile along the columns
+  int64_t vectors = 1;    // of a register tile along the columns, at most
   int64_t depth = 1;      // of what is staged along a sum, on a GPU
   /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
   /// in the block's memory. Positions among the nests.
   std::set<size_t> streamed;
 };
 
+/// Makes one schedule. `rowAxes`: mergedRows of the space; what it is given outlives it.
 class TreeBuilder {
 public:
   static constexpr int kThreads = 256; // of a block on a GPU
 
   TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
-              const ScheduledProgram &program, const Target &target, TreeShape shape);
+              const std::vector<std::vector<int>> &rowAxes, const ScheduledProgram &program,
+              const Target &target, TreeShape shape);
 
   /// nullopt where what the nests hand on, or what is staged, is too much for a block's memory or a thread's registers.
   std::optional<Schedule> build();
@@ -69,15 +71,15 @@ private:
 
   const LoopSpace &space;
   const std::vector<SpaceNest> &nests;
+  const std::vector<std::vector<int>> &rowAxes;
   const ScheduledProgram &program;
   const Target &target;
   TreeShape shape;
-  const std::vector<std::vector<int>> rowAxes;
   Schedule schedule;
-  AxisId m;                 // of the rows that a block has several of
-  std::vector<AxisId> axes; // by loop of the space
-  std::vector<size_t> nestOf,
-      groupOf; // by equation; by nest: plain ones behind each other share a row's loop
+  AxisId m;                    // of the rows that a block has several of
+  std::vector<AxisId> axes;    // by loop of the space
+  std::vector<size_t> nestOf;  // by equation
+  std::vector<size_t> groupOf; // by nest: plain ones behind each other share the loop over rows
   std::map<TensorId, MemLevel> levels;
   int64_t sharedLeft = 0;
   bool fits = true;
