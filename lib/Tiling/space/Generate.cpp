@@ -156,8 +156,11 @@ private:
         source.spatial != nest.reduced || nest.spatial.size() != 1)
       return false;
     return std::ranges::all_of(space.reads, [&](const InsideRead &read) {
-      return !std::ranges::count(source.equations, read.maker) ||
-             std::ranges::count(source.equations, read.reader) || read.reader == nest.equations[0];
+      const bool inside = std::ranges::count(source.equations, read.reader) != 0;
+      // What it reads at other points, too, other turns of its loop make.
+      return !std::ranges::count(source.equations, read.maker) || inside ||
+             (read.reader == nest.equations[0] &&
+              std::ranges::all_of(read.own, [](bool own) { return own; }));
     });
   }
 

@@ -119,6 +119,21 @@ TEST_CASE("trees: a GPU makes what it sums in the loop that sums it, a CPU has i
   CHECK(!contains(namesOf(chain("512", "64", "256", "4096"), "sm_80"), "tree-streamed"));
 }
 
+TEST_CASE("trees: what a sum reads at other points than its term's is not streamed") {
+  const std::string text =
+      ProgramText("gated")
+          .input("a", "20,8")
+          .input("b", "8,64")
+          .input("d", "64,64")
+          .input("u", "64,24")
+          .reduction("c", "m:20, n:64; k:8", "sum", "mul(%a[m, k], %b[k, n])")
+          .reduction("e", "m:20, h:64; n:64", "sum", "mul(mul(%c[m, n], %c[m, h]), %d[n, h])")
+          .map("r", "m:20, h:64", "max(min(%e[m, h], 3.0), -3.0)")
+          .reduction("o", "m:20, j:24; h:64", "sum", "mul(%r[m, h], %u[h, j])");
+  CHECK(contains(namesOf(text, "sm_90"), "tree"));
+  check(text);
+}
+
 TEST_CASE("trees: nothing holds products without rows in common, or of one contraction") {
   CHECK(namesOf(ProgramText("gram")
                     .input("a", "32,8")
