@@ -49,7 +49,11 @@ std::vector<BoundExpression> expressionsOf(const SpaceOperands &operands,
     return !place(operands, one, trips).whyNot.empty();
   });
   report.sensible = static_cast<int64_t>(classes.size());
-  return {classes.begin(), classes.end()};
+  // Simple ones first: where loops run once, several are the same, and the first one is taken.
+  std::vector<BoundExpression> sorted(classes.begin(), classes.end());
+  std::ranges::stable_sort(sorted, {},
+                           [](const BoundExpression &one) { return one.inner.nodes.size(); });
+  return sorted;
 }
 
 namespace {

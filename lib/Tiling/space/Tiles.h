@@ -34,6 +34,8 @@ struct ExpressionLimits {
   bool rowsFirst = true; // orders in which rows stand inside are the same once they are bound
 };
 constexpr ExpressionLimits kMcfuserExpressions = {true, false, true, true, false};
+/// One core walks all tiles in turn: a row need not stand outside of other loops, as it does where blocks run beside
+/// each other, and less may move.
 constexpr ExpressionLimits kChimeraExpressions = {false, true, false, false, false};
 /// Beside those that stand in front this many loops are put in all orders; of more, the first ones of the space stay
 /// outside.

@@ -364,6 +364,17 @@ TEST_CASE("Tiles of symbolic extents fit at the greatest and are the best at the
            one.tiles[static_cast<size_t>(chain.loop("h"))] == 32));
 }
 
+TEST_CASE("Where loops run once, equal trees have the simplest one's name") {
+  const ChainSpace chain(mcfuserChain(512, 256, 64, 64));
+  PruningReport report;
+  const std::vector<BoundExpression> expressions = expressionsOf(chain.operands, {}, report);
+  const std::vector<TiledExpression> best =
+      bestTiles(chain.operands, expressions, searchOf(chain, 16, 48 * 1024), report);
+  REQUIRE(!best.empty());
+  CHECK(best[0].tiles == chain.byLoop("mnkh", {128, 16, 64, 64})); // k and h run once
+  CHECK(print(best[0].expression, chain.space) == "mh(n(k,.))");
+}
+
 TEST_CASE("Nothing that fits is no candidate") {
   const ChainSpace chain(mcfuserChain(64, 64, 64, 64));
   PruningReport report;
