@@ -94,6 +94,11 @@ def roofline(folder, threads, workingSet, *what):
     return outputOf([program, threads, max(workingSet, 1 << 16), *what], threads)
 
 
+def leastMs(flop, touched, roof):
+    """Milliseconds that the measured roofline leaves for so many flop and bytes."""
+    return max(flop / roof["gflops"], touched / max(roof["read_gbs"], roof["copy_gbs"])) * 1e-6
+
+
 def summary(values):
     middle = statistics.median(values)
     return {"ms": middle, "spread": (max(values) - min(values)) / middle}
