@@ -32,6 +32,17 @@ def enter():
         os.execv(python, [python] + sys.argv)
 
 
+def enterThere():
+    """Goes on in build/venv-models where that is there, else in build/venv, which has ONNX Runtime alone."""
+    for folder in (venv, os.path.join(root, "build", "venv")):
+        python = os.path.join(folder, "bin", "python3")
+        if os.path.exists(python):
+            if os.path.abspath(sys.prefix) != folder:
+                os.execv(python, [python] + sys.argv)
+            return
+    sys.exit("no Python environment: scripts/setup makes build/venv")
+
+
 def program(name):
     """The path of one of our own programs; scripts/test and scripts/demo build them."""
     path = os.path.join(root, "build", preset, "bin", name)

@@ -1,8 +1,10 @@
 """Times one peer on one model, in a process of its own, and prints one line of JSON:
-  peer.py ort|openvino|inductor MODEL FEEDS.npz THREADS SECONDS [OUTPUTS.npz] [--again]
+  peer.py ort|openvino|inductor|blas MODEL FEEDS.npz THREADS SECONDS [OUTPUTS.npz] [--again]
 OUTPUTS takes what the peer computes, by position. inductor: torch.compile of the piece (pieces.py) that MODEL was made
-of. --again: measures once more for each line on standard input."""
+of, or of its products of matrices (products.py). blas: those by numpy. --again: measures once more for each line on
+standard input."""
 
+import functools
 import json
 import os
 import statistics
@@ -10,6 +12,8 @@ import sys
 import time
 
 import numpy
+
+import products
 
 WARM_UP = 2
 LEAST_RUNS = 5
@@ -80,6 +84,26 @@ def keepMemory():
         sys.exit("malloc does not take the settings")
 
 
+def productModule(model):
+    """The products of matrices in the model as a module of PyTorch."""
+    import torch
+
+    names, constants = products.operands(model)
+
+    areConstant = [name in constants for name in names]
+
+    class Product(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = torch.nn.ParameterList(torch.tensor(constants[name]) for name in names if name in constants)
+
+        def forward(self, *inputs):
+            weights, rest = iter(self.weights), iter(inputs)
+            return functools.reduce(torch.matmul, [next(weights if isConstant else rest) for isConstant in areConstant])
+
+    return Product().eval()
+
+
 def inductor(model, feeds, threads):
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
@@ -91,14 +115,39 @@ def inductor(model, feeds, threads):
 
     torch.set_num_threads(threads)
     torch._inductor.config.freezing = True  # weights are constants, as they are to the others
-    network = pieces.make(os.path.basename(model).removesuffix(".onnx"))
-    compiled = torch.compile(network.module, dynamic=False)
-    arguments = [torch.from_numpy(feeds[name]) for name in network.inputs]
+    name = os.path.basename(model).removesuffix(".onnx")
+    if name in pieces.PIECES:
+        network = pieces.make(name)
+        module, inputs = network.module, network.inputs
+    else:
+        module, inputs = productModule(model), [name for name in products.operands(model)[0] if name in feeds]
+    compiled = torch.compile(module, dynamic=False)
+    arguments = [torch.from_numpy(feeds[name]) for name in inputs]
 
     def run():
         with torch.no_grad():
             output = compiled(*arguments)
         return lambda: [output.numpy()]
+
+    return run
+
+
+def blas(model, feeds, threads):
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(threads, user_api="blas")
+    names, constants = products.operands(model)
+    first, *factors = [constants[name] if name in constants else feeds[name] for name in names]
+    results, shape = [], first.shape
+    for factor in factors:
+        shape = (*shape[:-1], factor.shape[-1])
+        results.append(numpy.empty(shape, numpy.float32))
+
+    def run():
+        left = first
+        for factor, result in zip(factors, results):
+            left = numpy.matmul(left, factor, out=result)
+        return lambda: results[-1:]
 
     return run
 
@@ -117,7 +166,8 @@ def main():
     peer, model, feedsPath, threads, seconds, *rest = words
     keepMemory()
     feeds = dict(numpy.load(feedsPath))
-    run = {"ort": onnxRuntime, "openvino": openVino, "inductor": inductor}[peer](model, feeds, int(threads))
+    start = {"ort": onnxRuntime, "openvino": openVino, "inductor": inductor, "blas": blas}[peer]
+    run = start(model, feeds, int(threads))
     for _ in range(WARM_UP):
         outputs = run()
     if rest:
