@@ -36,7 +36,7 @@ private:
     return node.hasInput(i) ? rampOf(graph, ramps, node.inputs[i]) : std::nullopt;
   }
 
-  /// Operand `i`, along axes of the output: it is broadcast to that.
+  /// Operand `i`, along axes of the output: it is broadcast or repeated to that.
   std::optional<Ramp> spread(size_t i) const {
     std::optional<Ramp> own = operand(i);
     if (!own)
@@ -46,7 +46,7 @@ private:
     for (size_t d = 0; d < own->steps.size(); ++d)
       if (shape(i)[d] == out.shape[lead + d])
         all.steps[lead + d] = own->steps[d];
-      else if (!shape(i)[d].isConst(1))
+      else if (own->steps[d] != 0 && !shape(i)[d].isConst(1))
         return std::nullopt;
     return all;
   }
@@ -179,7 +179,8 @@ private:
     case OpKind::Unsqueeze:
     case OpKind::Flatten: return reshaped();
     case OpKind::Transpose: return transposed();
-    case OpKind::Expand: return spread(0);
+    case OpKind::Expand:
+    case OpKind::Tile: return spread(0);
     case OpKind::Slice: return slice();
     case OpKind::SliceDynamic: return sliceDynamic();
     default: return std::nullopt;

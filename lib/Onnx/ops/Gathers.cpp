@@ -10,20 +10,6 @@
 namespace fusec {
 namespace {
 
-/// Constant indices lie within `axis`.
-Status checkIndices(NodeImporter &n, int64_t axis) {
-  const DimExpr &size = n.shape(0)[static_cast<size_t>(axis)];
-  auto indices = n.peekInts(1);
-  if (!indices || !size.isConst() || size.isConst(0))
-    return success();
-  for (int64_t v : *indices)
-    if (v < -size.constValue() || v >= size.constValue())
-      return n.fail(Diag::BadOperand, "index " + std::to_string(v) +
-                                          " is out of range for an axis of size " +
-                                          std::to_string(size.constValue()));
-  return success();
-}
-
 /// Pairs of an index and a larger one, between which all are: constants in one pair, other known ones each in its own.
 std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   constexpr size_t kMostPairs = 16;
@@ -47,12 +33,19 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// So do those that follow from sizes, in every run: a table of positions bounds the length of a text.
+/// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions
+/// bounds the length of a text.
 Status requireIndices(NodeImporter &n, int64_t axis) {
+  const DimExpr size = n.shape(0)[static_cast<size_t>(axis)];
+  if (const auto indices = n.peekInts(1); indices && size.isConst() && !size.isConst(0))
+    for (int64_t v : *indices)
+      if (v < -size.constValue() || v >= size.constValue())
+        return n.fail(Diag::BadOperand, "index " + std::to_string(v) +
+                                            " is out of range for an axis of size " +
+                                            std::to_string(size.constValue()));
   // A run that leaves the node out may have any sizes.
   if (n.graphBuilder().isConditional())
     return success();
-  const DimExpr size = n.shape(0)[static_cast<size_t>(axis)];
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
   for (const auto &[least, largest] : endsOfIndices(n)) {
@@ -66,9 +59,17 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
 /// Gather, GatherElements and ScatterElements.
 Status indexed(NodeImporter &n, OpKind op) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
-  FUSEC_CHECK(checkIndices(n, axis));
   FUSEC_CHECK(requireIndices(n, axis));
   return n.finish(op, n.ids(), {{"axis", axis}});
+}
+
+/// An index of one number is one along the first axis behind the batch, as Gather has.
+Status gatherND(NodeImporter &n) {
+  const int64_t axis = n.attrInt("batch_dims", 0);
+  const Shape &indices = n.shape(1);
+  if (!indices.empty() && indices.back().isConst(1) && axis >= 0 && axis < n.rank(0))
+    FUSEC_CHECK(requireIndices(n, axis));
+  return n.finish(OpKind::GatherND, n.ids());
 }
 Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }
 Status gatherElements(NodeImporter &n) { return indexed(n, OpKind::GatherElements); }
@@ -149,7 +150,7 @@ constexpr OpRow kRows[] = {
     {"Compress", 9, kNewestOpset, 2, 2, 1, compress},
     {"Gather", 1, kNewestOpset, 2, 2, 1, gather},
     {"GatherElements", 11, kNewestOpset, 2, 2, 1, gatherElements},
-    {"GatherND", 11, kNewestOpset, 2, 2, 1, sameOperator},
+    {"GatherND", 11, kNewestOpset, 2, 2, 1, gatherND},
     {"NonZero", 9, kNewestOpset, 1, 1, 1, nonZero},
     {"Scatter", 9, 10, 3, 3, 1, scatterElements},
     {"ScatterElements", 11, kNewestOpset, 3, 3, 1, scatterElements},

@@ -207,6 +207,17 @@ CASES = {
               {"table": floats(12, 2), "one": 1, "two": 2, "zero": [0], "axis": [1]}),
         [dict(past_length=4, length=3), dict(past_length=0, length=10), dict(past_length=9, length=1),
          dict(past_length=0, length=11), dict(past_length=9, length=2)]),
+    "repeated positions": (
+        model([node("Shape", ["x"], ["b"], end=1), node("Shape", ["x"], ["l"], start=1),
+               node("Squeeze", ["l"], ["end"]),
+               node("Range", ["none", "end", "one"], ["range"]), node("Unsqueeze", ["range", "zero"], ["row"]),
+               node("Concat", ["b", "once"], ["times"], axis=0), node("Tile", ["row", "times"], ["places"]),
+               node("Unsqueeze", ["places", "last"], ["tuples"]),
+               node("GatherND", ["table", "tuples"], ["rows"], name="positions"),
+               node("Unsqueeze", ["x", "last"], ["column"]), node("Add", ["rows", "column"], ["y"], name="add")],
+              {"x": ("b", "l")},
+              {"table": floats(12, 2), "none": 0, "one": 1, "once": [1], "zero": [0], "last": [-1]}),
+        [dict(b=2, l=12), dict(b=3, l=1), dict(b=2, l=13)]),
     "constant indices": (
         model([node("Gather", ["x", "places"], ["y"], name="pick")], {"x": ("n", 3)}, {"places": [3, -5]}),
         [dict(n=5), dict(n=4), dict(n=0)]),
