@@ -86,13 +86,6 @@ NodeId IndexAlgebra::constantNode(const DimExpr &d) {
   return body.addExact(std::move(s));
 }
 
-NodeId IndexAlgebra::buildTerm(const LinearForm::Term &t) {
-  if (t.coefficient.isConst(1))
-    return t.atom;
-  return body.addExact(
-      {ScalarOp::Mul, DType::I64, {t.atom, constantNode(t.coefficient)}, 0, 0, 0, 0});
-}
-
 NodeId IndexAlgebra::build(LinearForm f) {
   recombine(f);
   if (overflow)
@@ -106,7 +99,11 @@ NodeId IndexAlgebra::build(LinearForm f) {
                  : body.addExact({ScalarOp::Add, DType::I64, {result, term}, 0, 0, 0, 0});
   };
   for (const auto &t : f.terms)
-    append(buildTerm(t));
+    append(
+        t.coefficient.isConst(1)
+            ? t.atom
+            : body.addExact(
+                  {ScalarOp::Mul, DType::I64, {t.atom, constantNode(t.coefficient)}, 0, 0, 0, 0}));
   if (result == kNoNode || !f.constant.isConst(0))
     append(constantNode(f.constant));
   return result;
@@ -133,7 +130,7 @@ int IndexAlgebra::compare(NodeId a, NodeId b) {
 }
 
 /// c*(y floormod m) + c*m*(y floordiv m) -> c*y, and
-/// c*(y floormod m) + c*m*((y floordiv m) floormod k) -> c*(y floormod (m*k)).
+/// c*(y floormod m) + c*m*((y floordiv m + b) floormod k) -> c*((y + b*m) floormod (m*k)).
 bool IndexAlgebra::recombineOnce(LinearForm &f) {
   for (size_t i = 0; i < f.terms.size(); ++i) {
     const auto [modAtom, c] = f.terms[i];
@@ -151,18 +148,28 @@ bool IndexAlgebra::recombineOnce(LinearForm &f) {
       const NodeId other = f.terms[j].atom;
       const Scalar o = body[other];
       DimExpr k;
+      LinearForm ahead, shifted; // b, and y + b*m
       bool whole = other == quotient;
-      bool part =
-          o.op == ScalarOp::FloorMod && o.args[0] == quotient && positiveConstant(o.args[1], k);
-      if (!whole && !part)
-        continue;
+      if (!whole) {
+        if (o.op != ScalarOp::FloorMod || !positiveConstant(o.args[1], k))
+          continue;
+        ahead = linear(o.args[0]);
+        add(ahead, linear(quotient), -1);
+        if (!ahead.isConstant())
+          continue;
+        shifted = linear(mod.args[0]);
+        shifted.constant = sum(shifted.constant, product(ahead.constant, m));
+        if (!ahead.constant.isConst(0) && mayWrap(shifted))
+          continue;
+      }
       addTerm(f, other, product(scaled, -1));
       addTerm(f, modAtom, product(c, -1));
       if (whole) {
         add(f, linear(mod.args[0]), c);
       } else {
         DimExpr mk = product(m, k);
-        NodeId joined = overflow ? kNoNode : remainder(mod.args[0], constantNode(mk));
+        const NodeId y = overflow ? kNoNode : build(std::move(shifted));
+        NodeId joined = y == kNoNode ? kNoNode : remainder(y, constantNode(mk));
         if (joined == kNoNode)
           overflow = true;
         else
@@ -202,6 +209,27 @@ void IndexAlgebra::split(const LinearForm &f, const DimExpr &divisor, LinearForm
     auto q = exactQuotient(part, divisor);
     (q ? quotient : rest).constant = q ? quotient.constant + *q : rest.constant + part;
   }
+}
+
+bool IndexAlgebra::splitNearest(LinearForm &quotient, LinearForm &rest, const DimExpr &divisor) {
+  bool isSplit = false;
+  for (const LinearForm::Term &t : std::vector(rest.terms)) {
+    const DimExpr &c = t.coefficient;
+    DimExpr times = 0;
+    if (c.isConst() && divisor.isConst()) {
+      const int64_t d = divisor.constValue(), low = floorDivide(c.constValue(), d);
+      const int64_t over = c.constValue() - low * d;
+      times = low + (over > d / 2 ? 1 : 0);
+    } else if (c.op() == DimExpr::Op::Add && c.operands().back().isConst()) {
+      times = exactQuotient(c - c.operands().back(), divisor).value_or(0);
+    }
+    if (times.isConst(0))
+      continue;
+    addTerm(quotient, t.atom, times);
+    addTerm(rest, t.atom, product(product(times, divisor), -1));
+    isSplit = true;
+  }
+  return isSplit && !overflow && within(rest, divisor);
 }
 
 bool IndexAlgebra::within(const LinearForm &f, const DimExpr &limit) {
@@ -248,6 +276,8 @@ NodeId IndexAlgebra::divide(NodeId dividend, NodeId divisor) {
   split(f, d, quotient, rest);
   if (within(rest, d))
     return build(std::move(quotient));
+  if (LinearForm more = quotient, less = rest; splitNearest(more, less, d))
+    return build(std::move(more));
   auto withQuotient = [&](NodeId divided) {
     if (divided == kNoNode)
       return kNoNode;
@@ -335,6 +365,8 @@ NodeId IndexAlgebra::remainder(NodeId dividend, NodeId divisor) {
   }
   if (within(rest, d))
     return build(std::move(rest));
+  if (LinearForm more = quotient, less = rest; splitNearest(more, less, d))
+    return build(std::move(less));
 
   // (g*a + r) floormod (g*e) = g*(a floormod e) + r where 0 <= r < g
   for (const DimExpr &g : commonFactors(rest, d)) {

@@ -47,7 +47,6 @@ public:
 
 private:
   NodeId build(LinearForm f);
-  NodeId buildTerm(const LinearForm::Term &t);
   NodeId constantNode(const DimExpr &d);
   NodeId divide(NodeId dividend, NodeId divisor);
   NodeId remainder(NodeId dividend, NodeId divisor);
@@ -59,6 +58,8 @@ private:
   bool recombineOnce(LinearForm &f);
   /// Splits f into divisor * quotient + rest, as far as the coefficients show it.
   void split(const LinearForm &f, const DimExpr &divisor, LinearForm &quotient, LinearForm &rest);
+  /// Takes multiples out of coefficients that lie beside one, i*(d - 1) = d*i - i; whether the rest is within d then.
+  bool splitNearest(LinearForm &quotient, LinearForm &rest, const DimExpr &divisor);
   bool within(const LinearForm &f, const DimExpr &limit); // 0 <= f < limit, provably
   std::vector<DimExpr> commonFactors(const LinearForm &f, const DimExpr &divisor);
   std::optional<DimExpr> bound(NodeId atom, bool upper);

@@ -117,15 +117,18 @@ Status split(NodeLowering &n) {
   return success();
 }
 
-/// First index that a slice reads: `start` counted from the end when negative, clamped.
-DimExpr sliceStart(const DimExpr &extent, int64_t start, int64_t step) {
+/// First index that a slice reads: `start` counted from the end when negative, clamped where the ranges leave that
+/// open.
+DimExpr sliceStart(const DimExpr &extent, int64_t start, int64_t step,
+                   const std::vector<Symbol> &symbols) {
   DimExpr s = start >= 0           ? DimExpr(start)
               : start == INT64_MIN ? DimExpr(0)
                                    : extent + DimExpr(start);
   DimExpr last = step > 0 ? extent : extent - 1;
   if (start == INT64_MAX)
     return last;
-  return start >= 0 ? min(s, last) : max(s, DimExpr(0));
+  const bool isInside = (start >= 0 ? last - s : s).range(symbols).min >= 0;
+  return isInside ? s : start >= 0 ? min(s, last) : max(s, DimExpr(0));
 }
 
 Status slice(NodeLowering &n) {
@@ -136,7 +139,8 @@ Status slice(NodeLowering &n) {
     for (size_t i = 0; i < axes.size(); ++i) {
       auto d = static_cast<size_t>(axes[i]);
       if (!n.outShape()[d].isConst(0))
-        at[d] = at[d] * double(steps[i]) + sliceStart(n.shape(0)[d], starts[i], steps[i]);
+        at[d] = at[d] * double(steps[i]) +
+                sliceStart(n.shape(0)[d], starts[i], steps[i], n.l.graph.symbols);
     }
     return b.read(n.in(0), at);
   });

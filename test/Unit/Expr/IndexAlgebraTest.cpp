@@ -78,6 +78,31 @@ TEST_CASE("divisions by symbolic extents fold") {
   CHECK(body.binary(ScalarOp::FloorMod, flat, body.dim(64)) == di);
 }
 
+// Scores [n, 2n] by distance become scores by position: [2n, n], without its first row [n, 2n-1], its first n columns.
+TEST_CASE("the shift of relative positions is a difference of positions") {
+  Body body;
+  body.symbolTable = {{"n", 1, 8, INT64_MAX, 1}};
+  const DimExpr symbolic = DimExpr::symbol(0);
+  for (const DimExpr &n : {symbolic, DimExpr(128)}) {
+    body.axisRanges = {rangeOfExtent(n, body.symbolTable), rangeOfExtent(n, body.symbolTable)};
+    const NodeId i = body.axis(0), j = body.axis(1);
+    auto of = [&](ScalarOp op, NodeId a, const DimExpr &b) {
+      return body.binary(op, a, b.isConst() ? body.index(b.constValue()) : body.dim(b));
+    };
+    auto sum = [&](NodeId a, NodeId b) { return body.binary(ScalarOp::Add, a, b); };
+    const NodeId flat = sum(of(ScalarOp::Mul, i, n * 2 - 1), j);
+    const NodeId row = of(ScalarOp::Add, of(ScalarOp::FloorDiv, flat, n), 1);
+    const NodeId from =
+        sum(of(ScalarOp::Mul, row, n), of(ScalarOp::FloorMod, flat, n)); // of all scores
+    CHECK(of(ScalarOp::FloorDiv, from, n * 2) == i);
+    const NodeId distance = of(ScalarOp::Add, body.binary(ScalarOp::Sub, j, i), n);
+    CHECK(of(ScalarOp::FloorMod, from, n * 2) == distance);
+    // as composed maps write the same
+    CHECK(sum(of(ScalarOp::FloorMod, flat, n),
+              of(ScalarOp::Mul, of(ScalarOp::FloorMod, row, 2), n)) == distance);
+  }
+}
+
 TEST_CASE("predicates that always or never hold fold") {
   Fixture f;
   NodeId inside = f.body.binary(ScalarOp::Lt, f.add(f.mul(f.h, 64), f.d), f.body.index(768));
