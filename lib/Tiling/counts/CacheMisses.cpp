@@ -16,6 +16,7 @@
 #include <cassert>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <span>
 
 namespace fusec::tiling {
@@ -55,9 +56,10 @@ public:
   }
 
   double footprint() const { return sum(touched(schedule.tree)); }
-  /// Bytes that miss in a cache of that capacity.
-  double missed(int64_t bytes) {
+  /// Bytes that miss in a cache of that capacity, whose sets hold so many lines; 0: any number.
+  double missed(int64_t bytes, int ofSet) {
     capacity = double(bytes);
+    ways = ofSet;
     return ofChildren(schedule.tree);
   }
 
@@ -65,6 +67,7 @@ private:
   struct Amount {
     double bytes = 0;
     uint64_t axes = 0;
+    uint64_t sameLine = ~uint64_t{0}; // axes along which neighbours lie in a line
     bool isWritten = false;
   };
   using Bytes = std::map<Place, Amount>;
@@ -221,6 +224,29 @@ private:
     return std::max(bytes, lineBytes);
   }
 
+  /// The axes whose next point is less than a line away.
+  uint64_t alongLines(const Touch &touch) const {
+    uint64_t axes = 0;
+    if (touch.contiguous >= 0)
+      axes |= uint64_t{1} << touch.contiguous.value();
+    for (const Stride &stride : touch.strides)
+      if (stride.inner == 1 && double(stride.elements) * touch.elementBytes < lineBytes)
+        axes |= uint64_t{1} << stride.axis.value();
+    return axes;
+  }
+
+  /// Whether the lines that a turn touches find room in the sets that their distance leads to. After bytesOf(touch).
+  bool linesStay(const Touch &touch) const {
+    if (ways == 0 || touch.strides.empty())
+      return true;
+    const auto wayBytes = static_cast<int64_t>(capacity) / ways;
+    return std::ranges::all_of(runs, [&](const auto &run) {
+      const auto apart = static_cast<int64_t>(double(run.first) * touch.elementBytes);
+      const int64_t setBytes = std::max(std::gcd(apart, wayBytes), static_cast<int64_t>(lineBytes));
+      return apart < setBytes || run.second <= ways * (wayBytes / setBytes);
+    });
+  }
+
   double alongAxes(const Touch &touch) const {
     double elements = 1, run = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
@@ -258,6 +284,7 @@ private:
         Amount &amount = bytes[touch.place];
         amount.bytes = std::max(amount.bytes, bytesOf(touch));
         amount.axes |= touch.axes;
+        amount.sameLine &= linesStay(touch) ? alongLines(touch) : 0;
         amount.isWritten = amount.isWritten || touch.isWritten;
       }
     }
@@ -294,16 +321,23 @@ private:
     const bool steps = loop.axis == kStepAxis;
     const int64_t before = steps ? bound.valueOf(scan->steps) : tiles[loop.axis];
     const double trip = double((before + loop.step - 1) / loop.step);
+    // Blocks may run on different cores.
+    const bool inTurn = !steps && loop.kind != LoopKind::Block;
+    const Bytes inAll = inTurn ? touched(loop.children) : Bytes();
     if (!steps)
       tiles[loop.axis] = std::min(before, loop.step);
     const Bytes each = touched(loop.children);
     double bytes = 0;
-    if (const double all = sum(each); all <= capacity) {
-      double stays = 0;
-      for (const auto &[place, amount] : each)
-        if (steps || !(amount.axes >> loop.axis.value() & 1) || takesPlace(place, amount))
-          stays += amount.bytes;
-      bytes = stays + trip * (all - stays);
+    if (sum(each) <= capacity) {
+      for (const auto &[place, amount] : each) {
+        const bool stays =
+            steps || !(amount.axes >> loop.axis.value() & 1) || takesPlace(place, amount);
+        double all = trip * amount.bytes;
+        // A turn finds the rest of the lines that the one before has read.
+        if (inTurn && amount.sameLine >> loop.axis.value() & 1)
+          all = std::min(all, inAll.at(place).bytes);
+        bytes += stays ? amount.bytes : all;
+      }
     } else {
       bytes = trip * ofChildren(loop.children);
     }
@@ -316,6 +350,7 @@ private:
   const Schedule &schedule;
   const OnChipStorage &storage;
   double capacity = 0;
+  int ways = 0;
   const double lineBytes;
   const Equation *scan;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
@@ -334,7 +369,8 @@ std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage 
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
     const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
-    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes) : 0);
+    const int ways = missed.empty() ? target.core.firstCacheWays : 0;
+    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes, ways) : 0);
   }
   return missed;
 }

@@ -103,6 +103,35 @@ TEST_CASE("axes that a schedule fuses are fetched as far as its tile goes along 
   CHECK(fetched(sums, rows, block) == 8 * block);
 }
 
+TEST_CASE(
+    "turns along rows read each line once, where the lines of a turn have room in their sets") {
+  for (const int rows : {4, 16}) {
+    const std::string m = std::to_string(rows);
+    const ExprProgram product = patternFrom(
+        ProgramText("product", {})
+            .input("a", m + ",256")
+            .input("b", "256,8")
+            .reduction("c", "i:" + m + ", j:8; k:256", "sum", "mul(%a[i, k], %b[k, j])"));
+    const std::string text = R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0
+  axis j spatial (1) of e0
+  axis k reduction (2) of e0
+  tree { block i:ROWS {
+    unroll i:1 { lane j:1 { init e0 } }
+    seq k:1 { unroll i:1 { lane j:1 { compute e0 } } }
+    unroll i:1 { lane j:1 { store e0 } } } }
+}
+)";
+    std::string all = text;
+    all.replace(all.find("ROWS"), 4, m);
+    // Rows of 1024 bytes lead to one set of such a cache, of 8 lines.
+    const double a = rows == 4 ? rows * 1024 : rows * 256 * kLine, b = 256 * 8 * 4,
+                 c = rows * 8 * 4;
+    INFO(m << " rows");
+    CHECK(fetched(product, all, 2048) == a + b + c);
+  }
+}
+
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
   for (const int columns : {4, 1}) {
     const std::string n = std::to_string(columns);

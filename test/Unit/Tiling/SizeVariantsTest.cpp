@@ -141,9 +141,9 @@ TEST_CASE("size variants: tests speak of the side of an image that matters") {
   std::string text =
       ProgramText("p", "symbol h = 1..9999 opt image divisor 1\n"
                        "symbol w = 1..9999 opt image divisor 1\n")
-          .input("a", "ROWS,COLUMNS*2,256")
-          .input("b", "256,32")
-          .reduction("c", "i:ROWS, j:COLUMNS, n:32; k:256", "sum", "mul(%a[i, j*2, k], %b[k, n])");
+          .input("a", "ROWS,COLUMNS*2,1024")
+          .input("b", "1024,32")
+          .reduction("c", "i:ROWS, j:COLUMNS, n:32; k:1024", "sum", "mul(%a[i, j*2, k], %b[k, n])");
   for (const auto &[word, size] : {std::pair<std::string, std::string>{"ROWS", "floordiv(h, 16)"},
                                    {"COLUMNS", "floordiv(w, 16)"}})
     for (size_t at; (at = text.find(word)) != text.npos;)
