@@ -94,8 +94,11 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
   if (target.kind == TargetKind::Cpu)
     return averages * blockSeconds(c, target);
   const double together = std::clamp(double(residentBlocks(c, target) / target.cores), 1.0, each);
-  return averages * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
-         std::ceil(each / together) * c.barriers * target.blockBarrierSec;
+  const double wavesOfCore = std::ceil(each / together), own = blockSeconds(c, target);
+  // A block's waits hide behind the instructions of those beside it, but not behind its own.
+  return std::max(averages * own / issueShare(together * c.unitsPerBlock, target),
+                  wavesOfCore * (own + c.fills * target.waitSec)) +
+         wavesOfCore * c.barriers * target.blockBarrierSec;
 }
 
 double stagingSeconds(const Counts &c, const Target &target, double cores) {
@@ -115,6 +118,9 @@ double seconds(const Counts &c, const Target &target, double cores, double launc
     for (size_t level = 0; level < target.memory.size(); ++level)
       slowest = std::max(slowest,
                          c.levelBytes[level] / bandwidth(target.memory[level], parallel, target));
+    // Blocks that do little: each wave of them waits for memory; the first one's wait is part of the launch.
+    if (memory > 0 && target.kind != TargetKind::Cpu)
+      slowest = std::max(slowest, (waves(c, residentBlocks(c, target)) - 1) * target.waitSec);
   }
   return c.launches * launchSec + slowest;
 }
@@ -144,9 +150,9 @@ std::array<double, kLevels> rereadShares(const Counts &c, const Target &target) 
 }
 
 Counts sideBySide(std::span<const Counts> parts) {
-  constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
-                                          &Counts::stalls,    &Counts::stagedLoads,
-                                          &Counts::gathers,   &Counts::barriers};
+  constexpr double Counts::*kOfBlock[] = {
+      &Counts::vectorOps, &Counts::vectorLoads, &Counts::stalls, &Counts::stagedLoads,
+      &Counts::gathers,   &Counts::barriers,    &Counts::fills};
   constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
                                            &Counts::writtenBytes, &Counts::constantBytes,
                                            &Counts::stagedBytes};

@@ -18,6 +18,9 @@ CpuCore core(int lanes) {
   c.fmaCycles = 4;
   c.instructionsAhead = 512; // Golden Cove's reorder buffer; 224 in Skylake, 320 in Zen 4
   c.panelBytesPerCycle = 20; // measured beside the arithmetic of products; a copy reaches 26
+  // 128 rows times two matrices of 9.4 MB, in blocks of 8 to 128 rows that take both in turn: each MB that another
+  // block brings in again adds 50 us to a core's arithmetic (AMD EPYC, Zen 3); a copy from L3 takes 25 to 35.
+  c.rereadBytesPerSec = 20e9;
   c.lineBytes = 64;
   c.pageBytes = 4096;
   c.firstCacheWays = 8;

@@ -27,6 +27,7 @@ struct CpuCore {
   int fmaCycles = 0;             // latency of a fused multiply-add
   int instructionsAhead = 0;     // size of the out-of-order window
   double panelBytesPerCycle = 0; // bandwidth of the second cache in an inner loop
+  double rereadBytesPerSec = 0;  // from beyond a core's own caches, in an inner loop
   int64_t lineBytes = 0, pageBytes = 0;
   int firstCacheWays = 0;
   int rowsToFill = 0;           // address streams that reach the core's share of memory bandwidth
@@ -66,6 +67,8 @@ struct Target {
   int unitsToFill = 1; // of a GPU's core, that keep it issuing: each waits for its own results
   CpuCore core;        // CPU
   double launchSec, blockBarrierSec, deviceBarrierSec;
+  double waitSec =
+      0; // GPU: threads ask memory for something and have it, with nothing to do beside
   double signalSec = 0,
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them

@@ -93,7 +93,8 @@ MachineTable tableOfCpu(const Measured &m, const std::vector<Cache> &caches) {
       {"t.launchSec", seconds(m, shared ? "shared_launch" : "launch")},
       {"t.ownLaunchSec", seconds(m, "cold_launch")},
       {"t.deviceBarrierSec", seconds(m, shared ? "shared_phase" : "phase")}};
-  table.notMeasured = {"t.flopsPerSec", "t.loadShare"}; // of kHertz and what a core's manual says
+  // Rates follow from kHertz and what a core's manual says; a cache that cores share is measured by copies alone.
+  table.notMeasured = {"t.flopsPerSec", "t.loadShare", "c.rereadBytesPerSec"};
   table.memory = levelsOfCpu(m, caches);
   table.reachesMemory = caches.empty() || largestCopy(m).bytes > 2 * caches.back().bytes;
   return table;
@@ -105,7 +106,7 @@ MachineTable tableOfGpu(const Measured &m) {
                      {"t.ownLaunchSec", seconds(m, "launch")},
                      {"t.blockBarrierSec", seconds(m, "block_barrier")}};
   // Counters between blocks are the two parts of such a barrier, which is measured as a whole.
-  table.notMeasured = {"t.signalSec", "t.awaitSec", "t.flopsPerSec", "t.loadShare"};
+  table.notMeasured = {"t.signalSec", "t.awaitSec", "t.waitSec", "t.flopsPerSec", "t.loadShare"};
   if (m.first("grid_barrier")) // the device has launches of blocks that wait for each other
     table.constants.emplace_back("t.deviceBarrierSec", seconds(m, "grid_barrier"));
   else

@@ -1,6 +1,7 @@
 #include "Tiling/counts/CountWork.h"
 
 #include "Expr/OpWeight.h"
+#include "Expr/transforms/Profile.h"
 #include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/LaneAccess.h"
 #include "Tiling/counts/MemoryRequests.h"
@@ -68,6 +69,7 @@ private:
       // What a cache does not hold comes from the level behind it.
       const std::vector<double> missed = missedBytes(bound, storage, target, counts.blocks);
       std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
+      addWaitsOfProducts();
       counts.stagedBytes = stagedBytes(bound, traffic);
       if (!parts.empty())
         takeTurns(traffic);
@@ -77,6 +79,21 @@ private:
     counts.levelBytes[0] = moved.sharedBytes;
     counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     addFromMemory();
+  }
+
+  /// Products step through panels too fast for a core to ask for the next lines in time: what comes from a cache that
+  /// cores share, it waits for, whatever else there is to do.
+  void addWaitsOfProducts() {
+    if (std::ranges::none_of(bound.program.equations,
+                             [](const Equation *e) { return isContraction(*e); }))
+      return;
+    double bytes = 0;
+    for (size_t level = 0; level + 1 < target.memory.size(); ++level)
+      if (target.memory[level].ofDevice)
+        bytes += counts.levelBytes[level];
+    const double seconds = bytes / counts.blocks / target.core.rereadBytesPerSec,
+                 vectorsPerSec = target.flopsPerSec / (2.0 * target.lanes);
+    counts.stalls += seconds * vectorsPerSec / counts.unitsPerBlock;
   }
 
   /// Adds what parts side by side read and write, each for itself.
@@ -126,9 +143,13 @@ private:
   /// Counts the statements below these nodes, which are a block's.
   void walk(std::span<const TreeNode> nodes) {
     std::set<const LoopNode *> seen;
+    const Statement *before = nullptr;
     for (const Statement &statement : bound.statements()) {
       if (nodes.size() == 1 && nodes[0].loop() && !statement.isInside(nodes[0].loop()))
         continue;
+      const bool besideStage =
+          before && before->leaf->kind == LeafKind::Stage && before->loops == statement.loops;
+      before = &statement;
       loops = statement.loops;
       double times = 1;
       for (const LoopNode *loop : loops) {
@@ -143,6 +164,8 @@ private:
       const double share = shareThatRuns();
       counts.longestBlock = std::max(counts.longestBlock, 1 / share);
       leaf(*statement.leaf, times * share);
+      if (statement.leaf->kind == LeafKind::Stage && !besideStage && target.blocksHaveUnits())
+        counts.fills += times * share;
     }
     if (target.blocksHaveUnits())
       counts.barriers += blockBarriers(bound, nodes);

@@ -20,6 +20,7 @@ constexpr std::pair<const char *, Member> kMembers[] = {
     {"stalls", &Counts::stalls},
     {"stagedLoads", &Counts::stagedLoads},
     {"gathers", &Counts::gathers},
+    {"fills", &Counts::fills},
     {"readBytes", &Counts::readBytes},
     {"writtenBytes", &Counts::writtenBytes},
     {"constantBytes", &Counts::constantBytes},
@@ -48,6 +49,7 @@ Counts randomCounts(std::mt19937 &random) {
   c.stalls = number(1e6);
   c.stagedLoads = number(1e5);
   c.gathers = number(1e4);
+  c.fills = number(100);
   c.readBytes = number(1e9);
   c.stagedBytes = number(c.readBytes);
   c.writtenBytes = number(1e9);
@@ -206,6 +208,40 @@ TEST_CASE("Barriers cost what the target's table says, those of the device what 
     const bool cpu = target.kind == TargetKind::Cpu; // a block has one core
     CHECK(latency(c, target) == Catch::Approx(cpu ? 0 : 5 * target.blockBarrierSec));
   }
+}
+
+TEST_CASE("Blocks that hardly do anything wait for memory all the same, a wave after the other") {
+  const Target hopper = *lookupTarget("sm_90");
+  Counts c;
+  c.launches = 0;
+  c.unitsPerBlock = 8;
+  c.blocks = 62.0 * 8 * hopper.cores; // of which a core holds eight
+  c.readBytes = 1e6;
+  CHECK(latency(c, hopper) == Catch::Approx(61 * hopper.waitSec));
+  c.blocks /= 4; // each with four times the work
+  CHECK(latency(c, hopper) == Catch::Approx(15 * hopper.waitSec));
+  c.readBytes = 0;
+  CHECK(latency(c, hopper) == 0);
+}
+
+TEST_CASE("Blocks that a core has at once hide each other's waits for tiles") {
+  const Target hopper = *lookupTarget("sm_90");
+  Counts c;
+  c.launches = 0;
+  c.unitsPerBlock = 8;
+  c.fills = 10;
+  c.vectorOps = 1000;
+  c.blocks = hopper.cores;
+  Counts none = c;
+  none.fills = 0;
+  const double waits = 10 * hopper.waitSec;
+  CHECK(latency(c, hopper) > waits);
+  CHECK(latency(none, hopper) < waits / 2);
+  c.blocks *= 4; // at once
+  CHECK(latency(c, hopper) < 1.2 * waits);
+  c.blocks *= 4; // two waves of eight
+  CHECK(latency(c, hopper) > 2 * waits);
+  CHECK(latency(c, hopper) < 2.4 * waits);
 }
 
 TEST_CASE("Blocks take whole waves, and parts side by side count by their blocks") {
