@@ -4,6 +4,7 @@
 #include "Driver/SizedPrediction.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/Prediction.h"
+#include "Tiling/space/SpaceReport.h"
 
 namespace fusec {
 
@@ -45,12 +46,13 @@ struct ExplainedKernel {
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
   MemoryRequests moved;    // of one launch: what its instructions ask for
   BarrierCounts barriers;
-  std::optional<StepReads> stepReads; // of a scan's kernel
-  std::vector<std::string> rules;     // of Gir that held in its code, by name
-  Sums unfused;                       // its equations, a kernel each
-  MemoryRequests unfusedMoved;        // what the unfused kernels' instructions ask for
-  std::vector<std::string> schedules; // text, one a variant
-  std::vector<std::string> guards;    // of each of these, in words; empty: none
+  std::optional<StepReads> stepReads;       // of a scan's kernel
+  std::optional<tiling::SpaceReport> space; // of a tree of several contractions
+  std::vector<std::string> rules;           // of Gir that held in its code, by name
+  Sums unfused;                             // its equations, a kernel each
+  MemoryRequests unfusedMoved;              // what the unfused kernels' instructions ask for
+  std::vector<std::string> schedules;       // text, one a variant
+  std::vector<std::string> guards;          // of each of these, in words; empty: none
   // The search logs of the variant that the figures are for; empty if the plan was not searched.
   search::Log considered;
   std::vector<search::Log> consideredOfPhases;

@@ -68,6 +68,19 @@ std::string stepReads(const std::optional<StepReads> &reads) {
          "}";
 }
 
+std::string space(const std::optional<tiling::SpaceReport> &report) {
+  if (!report)
+    return "null";
+  return "{\"pruning\":" + jsonString(report->pruning) + ",\"best\":" +
+         list(report->best,
+              [](const tiling::SpaceChoice &choice) {
+                return "{\"expression\":" + jsonString(choice.expression) +
+                       ",\"tiles\":" + jsonString(choice.tiles) +
+                       ",\"moved_bytes\":" + wholeText(choice.movedBytes) + "}";
+              }) +
+         "}";
+}
+
 std::string edge(const InnerEdge &e) {
   return "{\"tensor\":" + jsonString(e.tensor) + ",\"producer\":" + jsonString(e.producer) +
          ",\"consumer\":" + jsonString(e.consumer) + ",\"level\":" + jsonString(e.level) + "}";
@@ -93,10 +106,10 @@ std::string kernel(const ExplainedKernel &k) {
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
          ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +
-         ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
-         ",\"rules\":" + names(k.rules) + ",\"schedules\":" + list(k.schedules, lines) +
-         ",\"guards\":" + names(k.guards) + ",\"considered\":" + list(k.considered, evaluation) +
-         ",\"considered_of_phases\":" +
+         ",\"space\":" + space(k.space) + ",\"unfused\":" + sums(k.unfused) +
+         ",\"unfused_moved\":" + movedText(k.unfusedMoved) + ",\"rules\":" + names(k.rules) +
+         ",\"schedules\":" + list(k.schedules, lines) + ",\"guards\":" + names(k.guards) +
+         ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,
               [&](const search::Log &phase) { return list(phase, evaluation); }) +
          "}";

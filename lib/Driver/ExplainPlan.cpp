@@ -15,6 +15,7 @@
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/search/SizeVariants.h"
+#include "Tiling/space/Generate.h"
 
 #include <algorithm>
 #include <set>
@@ -212,6 +213,8 @@ private:
     kernel.moved = own.moved;
     kernel.barriers = own.barriers;
     kernel.stepReads = own.stepReads;
+    if (tiling::isTree(schedule))
+      kernel.space = tiling::spaceReport(pattern.program, state.target);
     kernel.rules = own.rules;
     std::vector<const Equation *> equations;
     for (const std::string &name : step.equations)

@@ -211,6 +211,12 @@ std::string kernelText(const ExplainedTarget &target, const ExplainedPlan &plan,
     out += "     barriers   " + barriers + "\n";
   if (kernel.stepReads)
     out += "     each step  " + stepText(*kernel.stepReads) + "\n";
+  if (kernel.space) {
+    out += "     trees      " + kernel.space->pruning + "\n";
+    for (const tiling::SpaceChoice &choice : kernel.space->best)
+      out += "     by volume  " + oneLine(choice.expression) + ": " + bytesText(choice.movedBytes) +
+             (choice.tiles.empty() ? "" : ", tiles of " + oneLine(choice.tiles)) + "\n";
+  }
   if (!kernel.within.empty())
     out += "     inside     " + oneLine(kernel.within) + "\n";
   for (const InnerEdge &edge : kernel.edges)
