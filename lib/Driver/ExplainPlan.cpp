@@ -15,7 +15,6 @@
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/search/SizeVariants.h"
-#include "Tiling/space/Generate.h"
 
 #include <algorithm>
 #include <set>
@@ -213,7 +212,7 @@ private:
     kernel.moved = own.moved;
     kernel.barriers = own.barriers;
     kernel.stepReads = own.stepReads;
-    if (tiling::isTree(schedule))
+    if (pattern.phaseStarts.empty() && step.equations.size() > 1)
       kernel.space = tiling::spaceReport(pattern.program, state.target);
     kernel.rules = own.rules;
     std::vector<const Equation *> equations;

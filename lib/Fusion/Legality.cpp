@@ -305,6 +305,17 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
   return whyTooMany(region, vertices);
 }
 
+std::string whyOnlyInChains(const FusionContext &context, const SearchGraph &region,
+                            const std::vector<int> &vertices) {
+  const auto contractions =
+      std::ranges::count_if(vertices, [&](int v) { return region.vertices[v].contraction; });
+  if (!context.trees || contractions != 1 || vertices.size() == 1)
+    return "";
+  FusionContext withoutTrees = context;
+  withoutTrees.trees = false;
+  return whyNotOneKernel(withoutTrees, region, vertices);
+}
+
 std::string whyNotPhases(const SearchGraph &region, const VertexSets &kernels) {
   std::vector<int> all;
   for (const std::vector<int> &kernel : kernels)

@@ -103,11 +103,11 @@ struct SearchModeInfo {
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
     {SearchMode::Full, "full", "all seeds, improved under the accurate model", true, true, false,
-     true},
+     true, true},
     {SearchMode::McFuser, "mcfuser",
-     "as full, and chains of contractions with what stands between them in one tree of loops "
-     "(MCFuser, Chimera)",
-     true, true, false, true, true},
+     "MCFuser, Chimera: as full, chains of contractions in one tree of loops with what stands "
+     "between them, but no grid barriers",
+     true, false, false, true, true},
     {SearchMode::Fs, "fs",
      "FusionStitching: candidate patterns of each vertex, beam search, remote patterns; no "
      "contractions (a matrix times one vector is none), nothing between blocks",

@@ -34,8 +34,8 @@ SIZES = {"batch": 2, "seq": 12}  # what the predictions of symbolic networks are
 FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
 WITHIN = 0.05
 FROM_DATA = 2.0
-PLANTED = (("bert128", "sim:gfx90a", r"^ +%s0\[.*\] = %t\d+\[.*\n"),
-           ("vit_b_16", "sim:gfx90a", r"^ +%t0\.kept\[.*\] = %t0\[.*\n"))
+PLANTED = (("resnet50", "sim:gfx90a", r"^ +%s0\[.*\] = %t\d+\[.*\n"),
+           ("mmoe", "sim:gfx90a", r"^ +%t\d+\.kept\[.*\] = %t\d+\[.*\n"))
 
 programs, folder, *names = sys.argv[1:]
 fusec, fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))

@@ -138,7 +138,7 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
   };
   if (how.alwaysHolds && !phaseStarts.empty() && std::ranges::any_of(all, holds))
     std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
-  const bool trees = how.known && !all.empty() && isTree(all.front().schedule);
+  const bool trees = !all.empty() && isTree(all.front().schedule);
   if (how.thorough && !trees)
     FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, how.known != nullptr));
   return all;

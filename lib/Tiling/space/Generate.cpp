@@ -10,13 +10,8 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr size_t kMostTiles = 2;     // register tiles
-constexpr size_t kMostBlocks = 3;    // sizes of a block's rows, the largest that fit
-constexpr int64_t kBlocksWanted = 8; // enough that several cores have work
-/// Rows of a block whose operands from outside are more than the second cache holds: every block brings them in again,
-/// and a core uses what it gets of them as often. A layer of BERT with 8 rows a block took 2.4 times as long as its
-/// products apart.
-constexpr int64_t kRowsPerReread = 64;
+constexpr size_t kMostTiles = 2;  // register tiles
+constexpr size_t kMostBlocks = 3; // sizes of a block's rows, the best by volume
 
 class TreeGenerator {
 public:
@@ -62,10 +57,12 @@ private:
     return product;
   }
 
-  void add(const TreeShape &shape) {
-    if (std::optional<Schedule> made =
-            TreeBuilder(space, nests, rowAxes, program, target, shape).build())
+  bool add(const TreeShape &shape) {
+    std::optional<Schedule> made =
+        TreeBuilder(space, nests, rowAxes, program, target, shape).build();
+    if (made)
       out.push_back(std::move(*made));
+    return made.has_value();
   }
 
   /// The register tiles that suit the nest with most of the work.
@@ -105,31 +102,53 @@ private:
     return bytes;
   }
 
+  /// Operations of a row, at the rate of a core.
+  double secondsOfRow() const {
+    double flops = 0;
+    for (const SpaceNest &nest : nests)
+      flops += nest.tiled ? 2 * points(nest) : 0;
+    return flops / target.flopsPerSec; // a CPU's is that of a core
+  }
+
+  /// Seconds by volume: the arithmetic of the core with most blocks, and what each of its blocks brings in again.
+  /// `others`: blocks of the rows around.
+  double volumeSeconds(int64_t block, int64_t others) const {
+    const int64_t blocks = others * ((countOf(rowAxes.back()) + block - 1) / block),
+                  ofCore = (blocks + target.cores - 1) / target.cores;
+    const double again = rereadBytes();
+    return double(ofCore) *
+           (double(block) * secondsOfRow() + (again > double(target.memory[1].capacityBytes)
+                                                  ? again / target.core.rereadBytesPerSec
+                                                  : 0));
+  }
+
   void cpuShapes() {
     const int64_t rows = countOf(rowAxes.back());
-    int64_t others = 1; // blocks of the rows around
+    int64_t others = 1;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
       others *= countOf(rowAxes[r]);
-    const bool rereads = rereadBytes() > double(target.memory[1].capacityBytes);
     std::vector<RegisterTile> best = tiles();
     best.resize(std::min(best.size(), kMostTiles));
     for (const RegisterTile &tile : best) {
-      // Rows in parts of equal size, as many as keep the cores busy and more.
-      size_t met = 0;
-      for (int64_t parts = std::max<int64_t>(1, kBlocksWanted / others); met < kMostBlocks;
-           parts *= 2) {
+      // Rows in parts of equal size; of equally fast ones the smaller blocks, which leave more of a cache.
+      std::vector<std::pair<double, int64_t>> blocks;
+      for (int64_t parts = 1, last = 0;; parts *= 2) {
         const int64_t block = roundUp((rows + parts - 1) / parts, tile.rows);
-        if (rereads && block < kRowsPerReread)
-          break;
-        add({.rows = block,
-             .rowsOfTile = tile.rows,
-             .vectors = tile.vectors,
-             .depth = 1,
-             .streamed = {}});
-        ++met;
+        if (block != last)
+          blocks.emplace_back(volumeSeconds(block, others), block);
         if (block == tile.rows)
           break;
+        last = block;
       }
+      std::ranges::sort(blocks);
+      size_t met = 0;
+      for (const auto &[seconds, block] : blocks)
+        if (met < kMostBlocks && add({.rows = block,
+                                      .rowsOfTile = tile.rows,
+                                      .vectors = tile.vectors,
+                                      .depth = 1,
+                                      .streamed = {}}))
+          ++met;
     }
   }
 

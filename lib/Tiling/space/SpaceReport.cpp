@@ -1,5 +1,6 @@
 #include "Tiling/space/SpaceReport.h"
 
+#include "Expr/transforms/Profile.h"
 #include "Tiling/schedule/BoundSchedule.h"
 #include "Tiling/space/Tiles.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr size_t kMostTold = 2;
 constexpr double kStep = 16; // of tiles, MCFuser's (section III-B)
-/// Of more loops the orders alone are too many to list beside nothing.
+/// More have too many orders to list.
 constexpr size_t kMostLoops = 8;
 
 std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
@@ -29,7 +30,9 @@ std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
 
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target) {
   const ScheduledProgram program(pattern);
-  if (program.scan)
+  const auto contractions =
+      std::ranges::count_if(program.equations, [](const Equation *e) { return isContraction(*e); });
+  if (program.scan || contractions < 2)
     return std::nullopt;
   LoopSpace space = loopSpace(program.equations);
   if (!whyNoTree(space).empty() || space.loops.size() > kMostLoops)

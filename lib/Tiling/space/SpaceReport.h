@@ -21,7 +21,8 @@ struct SpaceReport {
   std::vector<SpaceChoice> best; // by bytes moved, with room for a block's tiles; best first
 };
 
-/// Of a pattern whose contractions stand in one tree, at the sizes it is tuned for. nullopt where they do not.
+/// The report of several contractions in one tree, at the sizes that it is tuned for. nullopt where no tree holds them,
+/// or one of so many loops that nobody lists them.
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec::tiling
