@@ -64,8 +64,8 @@ std::array<double, kLevels> rereadShares(const Counts &counts, const Target &tar
 /// is the minimum of running on all cores and of running on the calling thread alone.
 ///
 /// Arithmetic and memory overlap, except for operands that a CPU's core stages first: its out-of-order window is too
-/// short for that. On a GPU a block waits for each tile that
-/// it copies, which only other blocks of its core hide, and a wave of blocks takes no less than one wait.
+/// short for that. On a GPU a block waits for each tile that it copies, which only other blocks of its core hide, and a
+/// wave of blocks takes no less than one wait.
 ///
 /// Compulsory bytes come from the smallest level that fits all of them, since the kernel before has just written them.
 /// Constants of more than a sixteenth of the last cache come from memory: a network has too many such kernels for the

@@ -231,6 +231,10 @@ static std::string whyOnceForBatch(const FusionContext &context, const SearchGra
   return "";
 }
 
+static int64_t contractionsAmong(const SearchGraph &region, const std::vector<int> &vertices) {
+  return std::ranges::count_if(vertices, [&](int v) { return region.vertices[v].contraction; });
+}
+
 /// Why no tree of loops holds the vertices, contractions among them. Trees are small enough to be weighed in many
 /// shapes: as many contractions as the longest chains of networks have, with what stands between them.
 static std::string whyTreeless(const SearchGraph &region, const std::vector<int> &vertices) {
@@ -239,10 +243,7 @@ static std::string whyTreeless(const SearchGraph &region, const std::vector<int>
   if (vertices.size() > kMostOfTree)
     return "a tree of loops with contractions holds " + std::to_string(kMostOfTree) +
            " equations at most";
-  int contractions = 0;
-  for (int v : vertices)
-    contractions += region.vertices[v].contraction;
-  if (contractions > kMostContractions)
+  if (contractionsAmong(region, vertices) > kMostContractions)
     return "a tree of loops holds " + std::to_string(kMostContractions) + " contractions at most";
   const auto [known, isNew] = region.treeless.try_emplace(vertices);
   if (isNew)
@@ -307,9 +308,7 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
 
 std::string whyOnlyInChains(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices) {
-  const auto contractions =
-      std::ranges::count_if(vertices, [&](int v) { return region.vertices[v].contraction; });
-  if (!context.trees || contractions != 1 || vertices.size() == 1)
+  if (!context.trees || vertices.size() == 1 || contractionsAmong(region, vertices) != 1)
     return "";
   FusionContext withoutTrees = context;
   withoutTrees.trees = false;

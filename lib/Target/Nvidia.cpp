@@ -43,12 +43,12 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
   // cooperative_groups' grid sync on 148 SMs: 1.29 us, 0.96 with a counter of one's own (a public microbenchmark); up
   // to 2.72 us for 160 blocks of 1,024 threads on a V100 (AStitch, ASPLOS 2022).
   t.deviceBarrierSec = 1.3e-6;
-  // A barrier made of red and an acquiring loop takes 0.96 us on 148 SMs, 0.3 us of it the fence of the release
-  // (microbenchmarks of a Blackwell part at 1.8 GHz); a counter is the same with fewer blocks at it.
   // Measured on an H200: 62 waves of blocks that read and write one element a thread take 51 to 60 us, whatever its
   // type. Attention of 12 heads, 512 x 64, as a tree that stages 64 tiles a block with two blocks an SM takes 104 us,
   // 71 by all other counts; in three phases with 4 and 16 tiles and three to six blocks 85, and 76 by these.
   t.waitSec = 0.8e-6;
+  // A barrier made of red and an acquiring loop takes 0.96 us on 148 SMs, 0.3 us of it the fence of the release
+  // (microbenchmarks of a Blackwell part at 1.8 GHz); a counter is the same with fewer blocks at it.
   t.signalSec = 0.3e-6;
   t.awaitSec = 0.66e-6;
   constexpr double kSharedBytesPerClock = 128, kHertz = 1.4e9;

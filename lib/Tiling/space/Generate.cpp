@@ -209,10 +209,14 @@ private:
 
 } // namespace
 
+bool hasSeveralContractions(const ScheduledProgram &program) {
+  return !program.scan && std::ranges::count_if(program.equations, [](const Equation *e) {
+                            return isContraction(*e);
+                          }) > 1;
+}
+
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
-  if (program.scan || std::ranges::count_if(program.equations, [](const Equation *e) {
-                        return isContraction(*e);
-                      }) < 2)
+  if (!hasSeveralContractions(program))
     return {};
   TreeGenerator generator(program, target);
   return generator.hasTree() ? generator.run() : std::vector<Schedule>{};

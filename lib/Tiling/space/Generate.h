@@ -4,6 +4,9 @@
 
 namespace fusec::tiling {
 
+/// Whether a tree would have several contractions to put together.
+bool hasSeveralContractions(const ScheduledProgram &program);
+
 /// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or fewer than two contractions.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 

@@ -1,7 +1,6 @@
 #include "Tiling/space/SpaceReport.h"
 
-#include "Expr/transforms/Profile.h"
-#include "Tiling/schedule/BoundSchedule.h"
+#include "Tiling/space/Generate.h"
 #include "Tiling/space/Tiles.h"
 
 #include <algorithm>
@@ -10,10 +9,9 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr size_t kMostTold = 2;
-constexpr double kStep = 16; // of tiles, MCFuser's (section III-B)
-/// More have too many orders to list.
-constexpr size_t kMostLoops = 8;
+constexpr size_t kMostTold = 2;  // the best one and the runner-up
+constexpr double kStep = 16;     // of tiles, MCFuser's (section III-B)
+constexpr size_t kMostLoops = 8; // more have too many orders to list
 
 std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
                       std::span<const double> extents) {
@@ -30,9 +28,7 @@ std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
 
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target) {
   const ScheduledProgram program(pattern);
-  const auto contractions =
-      std::ranges::count_if(program.equations, [](const Equation *e) { return isContraction(*e); });
-  if (program.scan || contractions < 2)
+  if (!hasSeveralContractions(program))
     return std::nullopt;
   LoopSpace space = loopSpace(program.equations);
   if (!whyNoTree(space).empty() || space.loops.size() > kMostLoops)

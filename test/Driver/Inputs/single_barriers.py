@@ -30,7 +30,7 @@ def faultOf(text, target):
 
 for model, target in zip(rest[::2], rest[1::2]):
     name = pathlib.Path(model).stem
-    # Trees of loops have barriers between rows that one unit writes and reads.
+    # Without trees: rows of theirs that are shorter than a unit have a barrier between the unit's own store and read.
     made = run(fusec, model, "--target", target, "--search-mode=souffle", "--stop-after=gir", "--dump-dir", folder)
     assert made.returncode == 0, made.stderr
     program = pathlib.Path(folder, "gir.txt").read_text(encoding="utf-8")

@@ -12,6 +12,8 @@
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/SizeVariants.h"
 
+#include <catch2/catch_approx.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -266,6 +268,32 @@ TEST_CASE("work: a row that lies along the first of two fused axes is another on
     CHECK(counts.levelBytes[2] >= 16 * 65536 * 4); // two cores' caches hold half
   }
   CHECK(any);
+}
+
+TEST_CASE("work: a CPU's products wait for what comes from a cache that cores share, maps do not") {
+  const Target target = targetNamed("x86-64-v3");
+  const auto waits = [&](const ExprProgram &pattern) {
+    const Schedule best = valueOf(bestSchedules(pattern, target)).back().schedule;
+    const cost::Counts counts = countWork({best, pattern}, target).front();
+    const double seconds = counts.stalls * counts.unitsPerBlock * counts.blocks * 2 * target.lanes /
+                           target.flopsPerSec;
+    return std::pair(seconds, counts.levelBytes[2]);
+  };
+  const auto product = [](const std::string &j) {
+    return patternFrom(
+        ProgramText("product", {})
+            .input("a", "128,768")
+            .input("b", "768," + j)
+            .reduction("c", "i:128, j:" + j + "; k:768", "sum", "mul(%a[i, k], %b[k, j])"));
+  };
+  const auto [seconds, bytes] = waits(product("3072"));
+  CHECK(bytes > 768 * 3072 * 4);
+  CHECK(seconds == Catch::Approx(bytes / target.core.rereadBytesPerSec));
+  CHECK(waits(product("64")) == std::pair(0.0, 0.0)); // fits a core's own caches
+  const auto [ofMap, moved] = waits(patternFrom(
+      ProgramText("map", {}).input("x", "4194304").map("y", "i:4194304", "neg(%x[i])")));
+  CHECK(moved > 2 * 4194304);
+  CHECK(ofMap == 0);
 }
 
 TEST_CASE("work: what a GPU's last cache does not hold comes from memory each time that blocks ask "
