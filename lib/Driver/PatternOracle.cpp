@@ -30,6 +30,11 @@ void PatternOracle::keep(const Hash128 &signature, std::vector<ScheduleVariant> 
   }
 }
 
+void PatternOracle::learnFrom(const PatternOracle &other) {
+  for (const Hash128 &signature : other.order)
+    keep(signature, other.kept.at(signature));
+}
+
 Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
   if (auto it = times.find(pattern.signature); it != times.end())
     return it->second;

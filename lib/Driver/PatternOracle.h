@@ -20,6 +20,8 @@ public:
   Result<KernelTime> time(const Pattern &pattern);
   /// The schedules of a pattern of the plan, in its phases, as the mode has them; thorough in any case.
   Result<std::vector<ScheduleVariant>> schedules(const Pattern &pattern);
+  /// Remembers what `other`, an oracle of the same target and mode, was asked for.
+  void learnFrom(const PatternOracle &other);
   /// The schedules of a pattern with everything that Tiling knows, whatever the mode.
   Result<std::vector<ScheduleVariant>> unrestrictedSchedules(const Pattern &pattern);
 

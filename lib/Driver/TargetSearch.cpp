@@ -81,6 +81,7 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
           [&](const Pattern &pattern) { return ofSizes.time(pattern); }, options);
       !status.ok())
     return ownFault(status.errors());
+  asked.learnFrom(ofSizes);
   if (Status status = verify(target.plan, own); !status.ok())
     return ownFault(status.errors());
   return success();

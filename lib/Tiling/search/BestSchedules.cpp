@@ -8,7 +8,6 @@
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/PhaseCandidates.h"
-#include "Tiling/space/Generate.h"
 
 #include <algorithm>
 #include <numeric>
@@ -138,8 +137,7 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
   };
   if (how.alwaysHolds && !phaseStarts.empty() && std::ranges::any_of(all, holds))
     std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
-  const bool trees = !all.empty() && isTree(all.front().schedule);
-  if (how.thorough && !trees)
+  if (how.thorough)
     FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, how.known != nullptr));
   return all;
 }

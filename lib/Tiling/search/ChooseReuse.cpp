@@ -12,6 +12,7 @@
 #include "Tiling/search/ChooseReuse.h"
 
 #include "Cost/Occupancy.h"
+#include "Expr/transforms/Profile.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
@@ -54,6 +55,19 @@ bool mayKeep(const BoundSchedule &bound) {
          });
 }
 
+/// The equations of phases with several contractions, trees of treeCandidates. Their threads keep nothing: what they
+/// fetch twice weighs little beside the products, and to try it costs the search more time than to price the tree.
+std::set<int> equationsOfTrees(const BoundSchedule &bound) {
+  std::set<int> out;
+  for (std::span<const TreeNode> phase : bound.phases()) {
+    std::set<int> equations = equationsIn(phase, bound.schedule);
+    if (std::ranges::count_if(equations, [&](int e) { return isContraction(bound.equation(e)); }) >
+        1)
+      out.merge(equations);
+  }
+  return out;
+}
+
 } // namespace
 
 Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
@@ -61,21 +75,27 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
   std::erase_if(schedule.kept,
                 [&](const ReusedRead &kept) { return !isPersistent(schedule, kept); });
   RewriteLimits limits = rewriteLimits(target);
-  if (limits.registers == 0 || !mayKeep({schedule, pattern}))
+  const BoundSchedule bound(schedule, pattern);
+  if (limits.registers == 0 || !mayKeep(bound))
+    return success();
+  const std::set<int> ofTrees = equationsOfTrees(bound);
+  if (ofTrees.size() == pattern.items.size())
     return success();
   NumberedReads numbered;
   limits.numbered = &numbered;
   for (;;) {
     FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
     rewrite(lowered.kernel, limits);
+    auto place = [&](int64_t number) { return lowered.reads[static_cast<size_t>(number - 1)]; };
     std::set<KeptRead> kept = keptEverywhere(numbered);
+    std::erase_if(kept,
+                  [&](const KeptRead &k) { return ofTrees.contains(place(k.read).equation); });
     // Where there was room for all, wanting it takes the same steps.
     const bool same = kept == numbered.kept && !numbered.lackedRoom;
     if (!same && numbered.wanted != kept) {
       numbered = {std::move(kept), {}, {}, false};
       continue;
     }
-    auto place = [&](int64_t number) { return lowered.reads[static_cast<size_t>(number - 1)]; };
     for (const KeptRead &k : kept)
       schedule.kept.push_back(
           {place(k.read), k.level, k.from == 0 ? std::nullopt : std::optional(place(k.from))});

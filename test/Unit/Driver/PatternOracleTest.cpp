@@ -24,6 +24,7 @@ std::string text(const std::vector<ScheduleVariant> &variants, const ExprProgram
 } // namespace
 
 TEST_CASE("what planning found is not searched for again") {
+  int64_t models = 0, known = 0;
   for (const char *model : {"mmoe", "digits-transformer", "swin_b"}) {
     const std::string folder =
         std::string(model) == "digits-transformer" ? "/models/" : "/models/tiny/";
@@ -37,18 +38,19 @@ TEST_CASE("what planning found is not searched for again") {
       REQUIRE(planTarget(program, {}, options, state).ok());
       const int64_t before = state.oracle->searches();
       PatternOracle fresh(state.target, options);
-      int64_t known = 0;
+      int64_t ofFreePhases = 0;
       for (const Pattern &pattern : state.plan.patterns) {
         const auto mine = state.oracle->schedules(pattern), other = fresh.schedules(pattern);
         REQUIRE(mine.ok());
         REQUIRE(other.ok());
         CHECK(text(*mine, pattern.program) == text(*other, pattern.program));
-        known += pattern.phaseStarts.empty();
+        ofFreePhases += pattern.phaseStarts.empty();
       }
       CHECK(fresh.searches() == static_cast<int64_t>(state.plan.patterns.size()));
       // Packs and kernels of given phases are other questions.
-      CHECK(state.oracle->searches() - before < fresh.searches());
-      CHECK(known > 0);
+      const int64_t again = state.oracle->searches() - before;
+      CHECK((again < fresh.searches() || ofFreePhases == 0));
+      known += fresh.searches() - again;
       // Each question has an answer in memory by now, but for packs' parts.
       const int64_t asked = fresh.searches();
       for (const Pattern &pattern : state.plan.patterns)
@@ -57,6 +59,8 @@ TEST_CASE("what planning found is not searched for again") {
           REQUIRE(fresh.unrestrictedSchedules(pattern).ok());
         }
       CHECK(fresh.searches() == asked);
+      ++models;
     }
   }
+  CHECK(known > 5 * models);
 }

@@ -131,7 +131,7 @@ TEST_CASE("wide: the work for n, 2n and 4n operands of a Concat") {
       // In steps, where one more kernel is needed; what is quadratic grows to 4 and 16 times as much.
       auto grows = [&](auto count) {
         CHECK(count(twice) <= 3 * count(n));
-        CHECK(count(fourTimes) <= 6 * count(n));
+        CHECK(count(fourTimes) <= 8 * count(n));
       };
       grows([](const Work &w) { return w.priced + w.estimated; });
       grows([](const Work &w) { return w.statements; });
