@@ -15,6 +15,7 @@
 #include <array>
 #include <cassert>
 #include <map>
+#include <unordered_set>
 
 namespace fusec {
 namespace {
@@ -31,6 +32,7 @@ public:
       reaches.push_back(below);
     }
     visited.assign(reaches.size(), 0);
+    findAccessing(phase.body);
   }
 
   std::optional<CrossBlockConflict> run() {
@@ -49,15 +51,20 @@ public:
   }
 
 private:
-  // The accesses that are looked at in all, and the values of a variable: enough to see neighbours meet.
-  static constexpr int64_t kMostAccesses = 1 << 14, kEnds = 4;
+  // The statements and accesses of a round that are looked at, shared among its blocks, and the values of a variable:
+  // enough to see neighbours meet.
+  static constexpr int64_t kMostLooked = 1 << 14, kEnds = 4;
 
   std::optional<CrossBlockConflict> oneRound() {
-    stores.clear();
+    stored.clear();
     reads.clear();
+    int64_t numBlocks = 1;
+    for (const Phase::Block &b : phase.blocks)
+      numBlocks *= std::clamp<int64_t>(b.trip.evaluate(opt).value_or(0), 1, 2 * kEnds);
+    most = kMostLooked / numBlocks;
     blocks(0, 0);
     for (auto [element, reader] : reads)
-      if (auto [at, end] = stores.equal_range(element); at != end)
+      if (auto [at, end] = stored.equal_range(element); at != end)
         for (; at != end; ++at)
           if (at->second != reader)
             return CrossBlockConflict{element, at->second, reader};
@@ -65,7 +72,7 @@ private:
   }
 
   template <typename F> void each(int64_t trip, VarId var, F &&body) {
-    for (int64_t i = 0; i < trip && accesses < kMostAccesses; ++i) {
+    for (int64_t i = 0; i < trip && looked < most; ++i) {
       if (i == kEnds && trip > 2 * kEnds)
         i = trip - kEnds;
       values[static_cast<size_t>(var)] = i;
@@ -76,25 +83,47 @@ private:
   void blocks(size_t depth, int64_t number) {
     if (depth == phase.blocks.size()) {
       block = number;
-      accesses = 0;
+      looked = 0;
       return list(phase.body);
     }
     const Phase::Block &b = phase.blocks[depth];
     const int64_t trip = b.trip.evaluate(opt).value_or(0);
     each(trip, b.var, [&](int64_t i) {
       blocks(depth + 1, number * trip + i);
-      accesses = 0; // of each block
+      looked = 0; // of each block
     });
+  }
+
+  bool stores(const Stmt &s) const {
+    return writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer);
+  }
+
+  bool findAccessing(const std::vector<Stmt> &stmts) {
+    bool any = false;
+    for (const Stmt &s : stmts) {
+      bool here = stores(s);
+      for (NodeId root : exprRoots(s))
+        here = here || reaches[static_cast<size_t>(root)];
+      here = findAccessing(s.body) || here;
+      here = findAccessing(s.elseBody) || here;
+      if (here)
+        accessing.insert(&s);
+      any = any || here;
+    }
+    return any;
   }
 
   void list(const std::vector<Stmt> &stmts) {
     for (const Stmt &s : stmts) {
+      if (!accessing.contains(&s))
+        continue;
       ++statement;
+      ++looked;
       for (NodeId root : exprRoots(s))
         visit(root);
-      if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer))
+      if (stores(s))
         if (std::optional<int64_t> element = flat(s.indices, 0)) {
-          stores.emplace(*element, block);
+          stored.emplace(*element, block);
           if (s.kind == StmtKind::Accumulate)
             reads.emplace_back(*element, block);
         }
@@ -131,7 +160,7 @@ private:
 
   std::optional<int64_t> flat(const std::vector<NodeId> &indices, size_t first) {
     int64_t sum = 0;
-    ++accesses;
+    ++looked;
     for (size_t d = 0; d < extents.size(); ++d) {
       std::optional<int64_t> index = valueOf(indices[first + d]);
       if (!index)
@@ -149,11 +178,13 @@ private:
   const std::vector<int64_t> opt;
   std::vector<int64_t> extents, values; // values: of the loop variables
   const IntegerValues integers;
-  std::multimap<int64_t, int64_t> stores;         // element -> block
+  std::multimap<int64_t, int64_t> stored;         // element -> block
   std::vector<std::pair<int64_t, int64_t>> reads; // element, block
-  std::vector<bool> reaches;                      // node -> a read of the buffer is at or below it
+  /// Statements that store or read the buffer, or hold such: the loops of a product's terms hold none of a result.
+  std::unordered_set<const Stmt *> accessing;
+  std::vector<bool> reaches;    // node -> a read of the buffer is at or below it
   std::vector<int64_t> visited; // node -> run of a statement in which it was looked at last
-  int64_t block = 0, accesses = 0, statement = 0;
+  int64_t block = 0, looked = 0, most = 0, statement = 0;
 };
 
 void note(const GirKernel &kernel, const Stmt &s, BufferId buffer, bool &stored, bool &read) {
