@@ -1,7 +1,5 @@
 #include "Driver/PatternOracle.h"
 
-#include "Tiling/search/SizeVariants.h"
-
 namespace fusec {
 
 Result<std::vector<ScheduleVariant>> PatternOracle::ask(const Pattern &pattern,
@@ -53,14 +51,14 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
   return time;
 }
 
-Result<std::vector<ScheduleVariant>> PatternOracle::schedules(const Pattern &pattern) {
+Result<SizedSchedules> PatternOracle::schedules(const Pattern &pattern) {
   const ScheduleSearch how{nullptr, mode.blocksWait, true, mode.alwaysHolds};
-  return sizeVariants(pattern.program, target,
-                      [&](const ExprProgram &sized) -> Result<std::vector<ScheduleVariant>> {
-                        if (&sized == &pattern.program)
-                          return ask(pattern, pattern.phaseStarts, how);
-                        return bestSchedules(sized, target, pattern.phaseStarts, how);
-                      });
+  return schedulesBySize(pattern.program, target,
+                         [&](const ExprProgram &sized) -> Result<std::vector<ScheduleVariant>> {
+                           if (&sized == &pattern.program)
+                             return ask(pattern, pattern.phaseStarts, how);
+                           return bestSchedules(sized, target, pattern.phaseStarts, how);
+                         });
 }
 
 Result<std::vector<ScheduleVariant>> PatternOracle::unrestrictedSchedules(const Pattern &pattern) {

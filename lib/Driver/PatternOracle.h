@@ -1,7 +1,7 @@
 #pragma once
 #include "Fusion/Plan.h"
 #include "Search/Budget.h"
-#include "Tiling/search/BestSchedules.h"
+#include "Tiling/search/SizeVariants.h"
 
 #include <deque>
 #include <map>
@@ -18,8 +18,8 @@ public:
 
   /// Time of the fastest schedule, for the search; thorough while the budget lasts. No schedule: `KernelTime` is empty.
   Result<KernelTime> time(const Pattern &pattern);
-  /// The schedules of a pattern of the plan, in its phases, as the mode has them; thorough in any case.
-  Result<std::vector<ScheduleVariant>> schedules(const Pattern &pattern);
+  /// What a pattern of the plan may run as, in its phases, as the mode has it; thorough in any case.
+  Result<SizedSchedules> schedules(const Pattern &pattern);
   /// Remembers what `other`, an oracle of the same target and mode, was asked for.
   void learnFrom(const PatternOracle &other);
   /// The schedules of a pattern with everything that Tiling knows, whatever the mode.

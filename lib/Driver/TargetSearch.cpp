@@ -6,6 +6,7 @@
 #include "Support/Diag.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
+#include "Tiling/search/PlanVariants.h"
 
 #include <algorithm>
 #include <set>
@@ -87,29 +88,42 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   return success();
 }
 
+/// Counts the launches of each pattern, those in branches and loops once.
+static void countLaunches(const std::vector<PlanStep> &steps, std::vector<int> &launches) {
+  for (const PlanStep &step : steps) {
+    if (step.kind == PlanStep::Kind::Launch)
+      ++launches[static_cast<size_t>(step.pattern)];
+    countLaunches(step.thenSteps, launches);
+    countLaunches(step.elseSteps, launches);
+  }
+}
+
 Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   Diagnostics errors;
   if (!target.oracle) // a plan that was read
     target.oracle = std::make_shared<PatternOracle>(target.target, options);
-  for (const Pattern &pattern : target.plan.patterns) {
-    Result<std::vector<ScheduleVariant>> variants = target.oracle->schedules(pattern);
-    if (!variants) {
-      errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
-      continue;
-    }
-    if (variants->empty()) {
+  std::vector<int> launches(target.plan.patterns.size(), 0);
+  countLaunches(target.plan.steps, launches);
+  std::vector<PlannedPattern> planned;
+  for (size_t p = 0; p < launches.size(); ++p) {
+    const Pattern &pattern = target.plan.patterns[p];
+    Result<SizedSchedules> schedules = target.oracle->schedules(pattern);
+    if (!schedules)
+      errors.insert(errors.end(), schedules.errors().begin(), schedules.errors().end());
+    else if (schedules->found.empty())
       errors.push_back(
           {Diag::BadIr, "plan for " + target.target.name,
            "no schedule runs the equations of " + pattern.program.name +
                " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
-      continue;
-    }
-    for (size_t v = 0; v < variants->size(); ++v)
-      (*variants)[v].schedule.name = pattern.program.name + "." + (*variants)[v].schedule.name;
-    target.schedules.push_back(std::move(*variants));
+    else
+      planned.push_back({&pattern.program, std::move(*schedules), launches[p]});
   }
   if (!errors.empty())
     return target.planWritten ? errors : ownFault(errors);
+  target.schedules = planVariants(std::move(planned));
+  for (size_t p = 0; p < launches.size(); ++p)
+    for (ScheduleVariant &variant : target.schedules[p])
+      variant.schedule.name = target.plan.patterns[p].program.name + "." + variant.schedule.name;
   return success();
 }
 

@@ -11,6 +11,9 @@ namespace fusec::tiling {
 
 namespace {
 
+/// What is lost by less at each size than this share of all that runs is not worth a cut.
+constexpr double kLeastLoss = 1.001;
+
 /// How much slower than the fastest: the worst size, and a sum over all that large ratios dominate.
 struct Loss {
   double worst = 1, sum = 0;
@@ -22,35 +25,26 @@ struct Loss {
     worst = std::max(worst, other.worst);
     sum += other.sum;
   }
-  bool operator<(const Loss &other) const {
-    const bool isFine = worst <= kMostSlower, otherIsFine = other.worst <= kMostSlower;
-    if (isFine != otherIsFine)
-      return isFine;
-    return sum < other.sum;
-  }
+  bool operator<(const Loss &other) const { return sum < other.sum; }
 };
 
 class Chooser {
 public:
-  explicit Chooser(const SizeTable &table) : table(table) {
-    for (size_t at = 0; at < table.features.size(); ++at) {
-      fastest.push_back(std::numeric_limits<double>::infinity());
-      for (const std::vector<double> &of : table.seconds)
-        fastest.back() = std::min(fastest.back(), of[at]);
-    }
+  explicit Chooser(const SizeTable &table) : table(table), ratios(table.seconds.size()) {
+    for (size_t s = 0; s < table.seconds.size(); ++s)
+      for (size_t at = 0; at < table.features.size(); ++at)
+        ratios[s].push_back(table.slowdown(s, at));
   }
 
-  double ratio(size_t schedule, size_t at) const {
-    return table.seconds[schedule][at] / fastest[at];
-  }
+  size_t sizes() const { return table.features.size(); }
 
   /// The loss of the fastest among the schedules at each size.
   Loss lossOfBest(const std::vector<size_t> &schedules) const {
     Loss loss;
-    for (size_t at = 0; at < fastest.size(); ++at) {
+    for (size_t at = 0; at < sizes(); ++at) {
       double best = std::numeric_limits<double>::infinity();
       for (size_t s : schedules)
-        best = std::min(best, ratio(s, at));
+        best = std::min(best, ratios[s][at]);
       loss.add(best);
     }
     return loss;
@@ -63,7 +57,7 @@ public:
     for (size_t s : schedules) {
       Loss loss;
       for (size_t at : sizes)
-        loss.add(ratio(s, at));
+        loss.add(ratios[s][at]);
       if (!best || loss < best->second)
         best = {s, loss};
     }
@@ -71,7 +65,7 @@ public:
   }
 
   const SizeTable &table;
-  std::vector<double> fastest;
+  std::vector<std::vector<double>> ratios; // of each schedule, at each size
 };
 
 /// Half way between two sizes by their ratio, above the lower one.
@@ -86,20 +80,11 @@ public:
   TreeGrower(const Chooser &chooser, const std::vector<size_t> &schedules)
       : chooser(chooser), schedules(schedules) {}
 
-  /// The fewest leaves that are enough.
-  SizeTree run() {
+  SizeTree run(int leaves) {
     std::vector<size_t> all;
-    for (size_t at = 0; at < chooser.fastest.size(); ++at)
+    for (size_t at = 0; at < chooser.sizes(); ++at)
       all.push_back(at);
-    const Grown *best = nullptr;
-    for (int leaves = 1; leaves <= kMostLeaves; ++leaves) {
-      const Grown &grown = bestTree(all, leaves);
-      if (!best || grown.loss < best->loss)
-        best = &grown;
-      if (best->loss.worst <= kMostSlower)
-        break;
-    }
-    return best->tree;
+    return bestTree(all, leaves).tree;
   }
 
 private:
@@ -115,7 +100,7 @@ private:
       return at->second;
     const auto [schedule, loss] = chooser.bestFor(sizes, schedules);
     Grown best{SizeTree{static_cast<int>(schedule)}, loss};
-    if (leaves > 1 && loss.worst > kMostSlower)
+    if (leaves > 1 && loss.worst > kLeastLoss)
       for (size_t f = 0; f < chooser.table.features[0].size(); ++f)
         tryCuts(f, sizes, leaves, best);
     return known.emplace(key, std::move(best)).first->second;
@@ -149,36 +134,59 @@ private:
   std::map<std::pair<std::vector<size_t>, int>, Grown> known;
 };
 
-} // namespace
-
-std::vector<size_t> fewestSchedules(const SizeTable &table) {
-  const Chooser chooser(table);
+/// Takes so many schedules, the best one of which at each size is as near to the fastest as can be.
+std::vector<size_t> nearestSchedules(const Chooser &chooser, size_t count) {
   std::vector<size_t> best;
   Loss least;
-  for (size_t count = 1; count <= std::min(kMostSchedules, table.seconds.size()); ++count) {
-    bool isFirst = true;
-    std::vector<bool> taken(table.seconds.size(), false);
-    std::fill_n(taken.begin(), count, true);
-    do {
-      std::vector<size_t> schedules;
-      for (size_t s = 0; s < taken.size(); ++s)
-        if (taken[s])
-          schedules.push_back(s);
-      if (const Loss loss = chooser.lossOfBest(schedules); isFirst || loss < least) {
-        least = loss;
-        best = std::move(schedules);
-        isFirst = false;
-      }
-    } while (std::prev_permutation(taken.begin(), taken.end()));
-    if (least.worst <= kMostSlower)
-      break;
-  }
+  std::vector<bool> taken(chooser.table.seconds.size(), false);
+  std::fill_n(taken.begin(), std::min(count, taken.size()), true);
+  do {
+    std::vector<size_t> schedules;
+    for (size_t s = 0; s < taken.size(); ++s)
+      if (taken[s])
+        schedules.push_back(s);
+    if (const Loss loss = chooser.lossOfBest(schedules); best.empty() || loss < least) {
+      least = loss;
+      best = std::move(schedules);
+    }
+  } while (std::prev_permutation(taken.begin(), taken.end()));
   return best;
 }
 
-SizeTree sizeTree(const SizeTable &table, const std::vector<size_t> &schedules) {
+} // namespace
+
+double SizeTable::fastest(size_t at) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::vector<double> &of : seconds)
+    least = std::min(least, of[at]);
+  return least;
+}
+
+double SizeTable::slowdown(size_t schedule, size_t at) const {
+  const double beside = others.empty() ? 0 : others[at];
+  return (seconds[schedule][at] + beside) / (fastest(at) + beside);
+}
+
+std::vector<size_t> SizeTree::schedules() const {
+  if (isLeaf())
+    return {static_cast<size_t>(schedule)};
+  std::vector<size_t> all = children[0].schedules(), more = children[1].schedules();
+  all.insert(all.end(), more.begin(), more.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+size_t SizeTree::scheduleAt(const std::vector<int64_t> &features) const {
+  if (isLeaf())
+    return static_cast<size_t>(schedule);
+  return children[features[feature] >= threshold ? 1 : 0].scheduleAt(features);
+}
+
+SizeTree sizeTree(const SizeTable &table, int leaves) {
   const Chooser chooser(table);
-  return TreeGrower(chooser, schedules).run();
+  const std::vector<size_t> schedules = nearestSchedules(chooser, static_cast<size_t>(leaves));
+  return TreeGrower(chooser, schedules).run(leaves);
 }
 
 } // namespace fusec::tiling

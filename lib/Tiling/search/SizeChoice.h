@@ -11,6 +11,13 @@ struct SizeTable {
   /// The features of each size: extents and products of them.
   std::vector<std::vector<int64_t>> features;
   std::vector<std::vector<double>> seconds; // of each schedule, at each size
+  /// Seconds of all else that runs, at each size: a schedule that is twice as slow matters less beside more of it.
+  /// Empty: nothing else.
+  std::vector<double> others = {};
+
+  double fastest(size_t at) const;
+  /// How much longer all takes at a size with this schedule than with the fastest.
+  double slowdown(size_t schedule, size_t at) const;
 };
 
 /// A tree of tests on features. A leaf names a schedule.
@@ -23,20 +30,18 @@ struct SizeTree {
 
   bool isLeaf() const { return children.empty(); }
   int leaves() const { return isLeaf() ? 1 : children[0].leaves() + children[1].leaves(); }
+  /// The schedules that its leaves name, ascending.
+  std::vector<size_t> schedules() const;
+  size_t scheduleAt(const std::vector<int64_t> &features) const;
 };
 
-/// Schedules may be so much slower than the fastest before another one is taken beside them: the numbers of code and of
-/// compile time that a model takes grow with each.
-constexpr double kMostSlower = 1.1;
-constexpr size_t kMostSchedules = 4;
+/// All that runs may be so much slower than with the fastest schedules before more of them are taken: the numbers of
+/// code and of compile time grow with each.
+constexpr double kMostSlower = 1.05;
 constexpr int kMostLeaves = 4;
 
-/// The fewest schedules that are nowhere more than kMostSlower times as slow as the fastest of all, or else the
-/// kMostSchedules that come nearest to it; ascending.
-std::vector<size_t> fewestSchedules(const SizeTable &table);
-
-/// A tree whose leaves are these schedules, split until no size is slower than kMostSlower times what it could be. Cuts
-/// lie half way, by their ratio, between sizes.
-SizeTree sizeTree(const SizeTable &table, const std::vector<size_t> &schedules);
+/// A tree of so many leaves at most whose schedules are as near to the fastest as can be. Cuts lie half way, by their
+/// ratio, between sizes.
+SizeTree sizeTree(const SizeTable &table, int leaves);
 
 } // namespace fusec::tiling

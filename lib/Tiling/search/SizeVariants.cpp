@@ -1,6 +1,7 @@
 // Variants for sizes. A product [n,k] x [k,m] whose n is tuned for 1, 16, 128 and 512 asks for its best schedule at
 // each of these; they may be four, or the same one three times. What each would take at all of these sizes, and at
-// those half way between, makes a table; of it a few schedules are enough, and a tree of tests that tells them apart:
+// those half way between, makes a table; of it a few schedules are enough (search/PlanVariants.cpp), and a tree of
+// tests that tells them apart:
 //
 //   n:        1     4     16    45    128   256   512   1024
 //   rows      2     8     33    93    264   529   1057  2115     us
@@ -34,7 +35,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 namespace fusec {
@@ -97,11 +100,11 @@ bool isAtMost(const Values &a, const Values &b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](int64_t x, int64_t y) { return x <= y; });
 }
 
-/// The tuned sizes, those half way between neighbours, those where one symbol alone has the larger of them, so that
-/// tests speak of the one that matters, and one beyond the largest.
-std::vector<Values> sizesAround(const ExprProgram &pattern) {
-  const std::vector<Values> tuned = tunedSizes(pattern.symbols);
-  std::vector<Values> sizes = tuned;
+/// The typical sizes and all tuned ones, those half way between neighbours, those where one symbol alone has the larger
+/// of them, so that tests speak of the one that matters, and one beyond the largest.
+std::vector<Values> sizesAround(const ExprProgram &pattern, const std::vector<Values> &tuned) {
+  std::vector<Values> sizes = {optValues(pattern.symbols)};
+  sizes.insert(sizes.end(), tuned.begin(), tuned.end());
   auto add = [&](auto value) {
     sizes.emplace_back();
     for (size_t s = 0; s < pattern.symbols.size(); ++s)
@@ -131,19 +134,14 @@ std::vector<Values> sizesAround(const ExprProgram &pattern) {
   return sizes;
 }
 
-/// Drops those that look alike to the pattern's extents; the symbols' opt values first.
-std::vector<Values> different(const std::vector<Values> &sizes, const ExprProgram &pattern,
-                              const std::vector<DimExpr> &extents) {
-  std::vector<Values> out;
-  std::set<Values> seen;
-  auto add = [&](const Values &values) {
-    if (seen.insert(valuesOf(extents, values)).second)
-      out.push_back(values);
-  };
-  add(optValues(pattern.symbols));
+/// The numbers of the first of those that look alike to the pattern's extents, for each size.
+std::vector<size_t> firstAlike(const std::vector<Values> &sizes,
+                               const std::vector<DimExpr> &extents) {
+  std::vector<size_t> first;
+  std::map<Values, size_t> seen;
   for (const Values &values : sizes)
-    add(values);
-  return out;
+    first.push_back(seen.emplace(valuesOf(extents, values), first.size()).first->second);
+  return first;
 }
 
 /// Prices schedules at one size.
@@ -248,6 +246,23 @@ Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
   return {std::string(kSizeMost), most <= INT64_MAX / 2 ? 2 * most : INT64_MAX};
 }
 
+void fillTable(SizedSchedules &out, const ExprProgram &pattern, const Target &target,
+               const std::vector<DimExpr> &extents) {
+  const std::vector<size_t> first = firstAlike(out.sizes, extents);
+  out.table.seconds.resize(out.found.size());
+  for (size_t at = 0; at < out.sizes.size(); ++at) {
+    if (first[at] < at) {
+      out.rows.push_back(out.rows[first[at]]);
+      continue;
+    }
+    out.rows.push_back(out.table.features.size());
+    out.table.features.push_back(valuesOf(out.features, out.sizes[at]));
+    SizePricer pricer(pattern, out.sizes[at], target);
+    for (size_t s = 0; s < out.found.size(); ++s)
+      out.table.seconds[s].push_back(pricer.seconds(out.found[s].back().schedule));
+  }
+}
+
 } // namespace
 
 ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols) {
@@ -273,17 +288,16 @@ const ScheduleVariant &variantAt(const std::vector<ScheduleVariant> &variants,
   return variants.back();
 }
 
-Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, const Target &target,
-                                                  const BestSchedulesAt &best) {
+Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target &target,
+                                       const BestSchedulesAt &best) {
+  SizedSchedules out;
   FUSEC_TRY(std::vector<ScheduleVariant> own, best(pattern));
+  if (own.empty())
+    return out;
+  out.found.push_back(std::move(own));
   const std::vector<Values> tuned = tunedSizes(pattern.symbols);
-  size_t numExtents = 0;
-  const std::vector<DimExpr> features = featuresOf(pattern, numExtents);
-  if (own.empty() || tuned.empty() || features.empty())
-    return own;
-  const std::vector<DimExpr> extents(features.begin(),
-                                     features.begin() + static_cast<std::ptrdiff_t>(numExtents));
-  std::vector<std::vector<ScheduleVariant>> found = {std::move(own)}; // different ones
+  if (tuned.empty())
+    return out;
   auto add = [&](Result<std::vector<ScheduleVariant>> there) -> Status {
     if (!there.ok() || there->empty())
       return there.ok() ? success() : Status(there.errors());
@@ -292,49 +306,60 @@ Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, co
     if (!verify(schedule, pattern, target).ok())
       return success();
     const std::string text = print(schedule, pattern);
-    const bool isKnown = std::any_of(found.begin(), found.end(), [&](const auto &known) {
+    const bool isKnown = std::any_of(out.found.begin(), out.found.end(), [&](const auto &known) {
       return print(known.back().schedule, pattern) == text;
     });
     if (!isKnown)
-      found.push_back(std::move(*there));
+      out.found.push_back(std::move(*there));
     return success();
   };
-  const ScheduledProgram scheduled(pattern);
-  const bool gains = gainsByLimits(scheduled);
-  const Values &largest = tuned.back();
-  for (const Values &values : different(tuned, pattern, extents)) {
+  size_t numExtents = 0;
+  out.features = featuresOf(pattern, numExtents);
+  const std::vector<DimExpr> extents(
+      out.features.begin(), out.features.begin() + static_cast<std::ptrdiff_t>(numExtents));
+  out.sizes = sizesAround(pattern, tuned);
+  const bool gains = gainsByLimits(ScheduledProgram(pattern));
+  const std::vector<size_t> first = firstAlike(out.sizes, extents);
+  for (size_t at = 0; at <= tuned.size() && !extents.empty(); ++at) {
+    if (first[at] < at)
+      continue;
+    const Values &values = out.sizes[at];
     const ExprProgram sized = tunedFor(pattern, values);
     if (const std::vector<Rewrite> ones = sizesOne(pattern, values); !ones.empty())
       FUSEC_CHECK(add(behind(ones, best(*rewritten(sized, ones)))));
     if (const std::vector<Rewrite> limit = {twiceAtMost(pattern, values)}; gains)
       if (const auto limited = rewritten(sized, limit))
         FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited, target)));
-    if (values != optValues(pattern.symbols) && (!gains || values == largest))
+    if (at > 0 && (!gains || values == tuned.back()))
       FUSEC_CHECK(add(best(sized)));
   }
-  if (found.size() == 1)
-    return std::move(found[0]);
+  fillTable(out, pattern, target, extents);
+  return out;
+}
 
-  SizeTable table;
-  table.seconds.resize(found.size());
-  for (const Values &values : different(sizesAround(pattern), pattern, extents)) {
-    SizePricer pricer(pattern, values, target);
-    table.features.push_back(valuesOf(features, values));
-    for (size_t s = 0; s < found.size(); ++s)
-      table.seconds[s].push_back(pricer.seconds(found[s].back().schedule));
-  }
-  const SizeTree tree = sizeTree(table, fewestSchedules(table));
+std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, SizedSchedules schedules,
+                                        const SizeTree &tree) {
   const auto isRightForAll = [&](size_t s) {
-    return sizeLimits(pattern, found[s].back().schedule.via).empty();
+    return sizeLimits(pattern, schedules.found[s].back().schedule.via).empty();
   };
   // One schedule keeps what saves its bounds checks; several are code enough.
   if (tree.isLeaf() && isRightForAll(static_cast<size_t>(tree.schedule)))
-    return std::move(found[static_cast<size_t>(tree.schedule)]);
-  size_t far = 0; // the fastest at the largest of the sizes, which comes last
-  for (size_t s = 1; s < found.size(); ++s)
-    if (isRightForAll(s) && table.seconds[s].back() < table.seconds[far].back())
-      far = s;
-  return variantsOf(tree, {pattern, features, found, far});
+    return std::move(schedules.found[static_cast<size_t>(tree.schedule)]);
+  const size_t largest = schedules.rows.back();
+  const auto fastestFar = [&](const std::vector<size_t> &of) {
+    std::optional<size_t> far;
+    for (size_t s : of)
+      if (isRightForAll(s) &&
+          (!far || schedules.table.seconds[s][largest] < schedules.table.seconds[*far][largest]))
+        far = s;
+    return far;
+  };
+  std::vector<size_t> all(schedules.found.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  const std::optional<size_t> chosen = fastestFar(tree.schedules());
+  const bool isEnough = chosen && schedules.table.slowdown(*chosen, largest) <= kMostSlower;
+  const size_t far = isEnough ? *chosen : *fastestFar(all);
+  return variantsOf(tree, {pattern, schedules.features, schedules.found, far});
 }
 
 } // namespace fusec

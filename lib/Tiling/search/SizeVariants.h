@@ -1,6 +1,7 @@
 #pragma once
 #include "Expr/SizeLimits.h"
 #include "Tiling/search/BestSchedules.h"
+#include "Tiling/search/SizeChoice.h"
 
 namespace fusec {
 
@@ -8,11 +9,24 @@ namespace fusec {
 /// bestSchedules does.
 using BestSchedulesAt = std::function<Result<std::vector<ScheduleVariant>>(const ExprProgram &)>;
 
-/// The fewest schedules of a pattern, each the fastest at one of the sizes that it is tuned for (tunedSizes), that are
-/// nowhere among these and the sizes between much slower than the fastest, with guards that choose between them. One
-/// schedule, in the variants that it has itself, where the pattern has no such sizes or one is fast at all of them.
-Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, const Target &target,
-                                                  const BestSchedulesAt &best);
+/// What a pattern may run as: different schedules, each the fastest at one of the sizes that it is tuned for
+/// (tunedSizes), and what they take at these sizes and between.
+struct SizedSchedules {
+  /// Each as bestSchedules answered. The first is right for all sizes; none where no schedule runs the pattern.
+  std::vector<std::vector<ScheduleVariant>> found;
+  // Empty where the pattern has no such sizes:
+  std::vector<std::vector<int64_t>> sizes; // values of the symbols, the largest last
+  std::vector<DimExpr> features;           // of the table: what tests speak of
+  tiling::SizeTable table;                 // sizes that are alike to the pattern are one
+  std::vector<size_t> rows;                // where in the table each size stands
+};
+Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target &target,
+                                       const BestSchedulesAt &best);
+
+/// The schedules of a tree over the table, with guards that choose between them. One schedule comes in the variants
+/// that it has itself.
+std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, SizedSchedules schedules,
+                                        const tiling::SizeTree &tree);
 
 /// A limit of the variant's alternatives that its guards do not keep; nullopt: it is right wherever it runs.
 std::optional<SizeLimit> limitNotTested(const ScheduleVariant &variant, const ExprProgram &pattern);

@@ -11,13 +11,14 @@ using fusec::test::equationsOf;
 
 namespace {
 
-std::string text(const std::vector<ScheduleVariant> &variants, const ExprProgram &pattern) {
+std::string text(const SizedSchedules &schedules, const ExprProgram &pattern) {
   std::string out;
-  for (const ScheduleVariant &variant : variants) {
-    out += print(variant.schedule, pattern) + std::to_string(variant.seconds) + "\n";
-    for (const search::Evaluation &considered : variant.considered)
-      out += considered.name + " " + std::to_string(considered.score) + "\n";
-  }
+  for (const std::vector<ScheduleVariant> &variants : schedules.found)
+    for (const ScheduleVariant &variant : variants) {
+      out += print(variant.schedule, pattern) + std::to_string(variant.seconds) + "\n";
+      for (const search::Evaluation &considered : variant.considered)
+        out += considered.name + " " + std::to_string(considered.score) + "\n";
+    }
   return out;
 }
 

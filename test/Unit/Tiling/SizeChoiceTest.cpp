@@ -7,32 +7,32 @@ using namespace fusec::tiling;
 
 namespace {
 
-/// The schedule that a tree names for these features.
-int scheduleAt(const SizeTree &tree, const std::vector<int64_t> &features) {
-  if (tree.isLeaf())
-    return tree.schedule;
-  return scheduleAt(tree.children[features[tree.feature] >= tree.threshold ? 1 : 0], features);
-}
-
-/// How much slower than the fastest schedule the worst size of the table is by the tree.
+/// How much slower than with the fastest schedules the worst size of the table is by the tree.
 double worst(const SizeTable &table, const SizeTree &tree) {
   double most = 1;
-  for (size_t at = 0; at < table.features.size(); ++at) {
-    double fastest = table.seconds[0][at];
-    for (const auto &of : table.seconds)
-      fastest = std::min(fastest, of[at]);
-    const auto chosen = static_cast<size_t>(scheduleAt(tree, table.features[at]));
-    most = std::max(most, table.seconds[chosen][at] / fastest);
-  }
+  for (size_t at = 0; at < table.features.size(); ++at)
+    most = std::max(most, table.slowdown(tree.scheduleAt(table.features[at]), at));
   return most;
 }
 
 } // namespace
 
-TEST_CASE("size choice: one schedule where none is much faster") {
-  const SizeTable table{{{1}, {10}, {100}}, {{1, 10, 100}, {1.05, 9.5, 92}}};
-  CHECK(fewestSchedules(table).size() == 1);
-  CHECK(sizeTree(table, fewestSchedules(table)).isLeaf());
+TEST_CASE("size choice: one schedule is the one that is nowhere slow") {
+  const SizeTable table{{{1}, {10}, {100}}, {{1, 10, 100}, {3, 6, 40}, {1.5, 7, 50}}};
+  const SizeTree tree = sizeTree(table, 1);
+  REQUIRE(tree.isLeaf());
+  CHECK(tree.schedule == 2);
+}
+
+TEST_CASE("size choice: what runs beside it says which sizes matter") {
+  SizeTable table{{{1}, {10}, {100}}, {{1, 10, 100}, {2, 10, 50}, {4, 9, 25}}, {}};
+  CHECK(sizeTree(table, 1).schedule == 1);
+  table.others = {1000, 100, 0};
+  CHECK(sizeTree(table, 1).schedule == 2);
+  CHECK(table.slowdown(0, 2) == 4);
+  CHECK(table.slowdown(2, 0) == 1004. / 1001);
+  table.others = {0, 100, 1000};
+  CHECK(sizeTree(table, 1).schedule == 0);
 }
 
 TEST_CASE("size choice: cuts lie half way between sizes") {
@@ -45,15 +45,14 @@ TEST_CASE("size choice: cuts lie half way between sizes") {
     table.seconds[2].push_back(30 + n / 40);
     table.seconds[3].push_back(70 + n);
   }
-  const std::vector<size_t> chosen = fewestSchedules(table);
-  CHECK(chosen == std::vector<size_t>{0, 1, 2});
-  const SizeTree tree = sizeTree(table, chosen);
-  CHECK(worst(table, tree) <= kMostSlower);
+  const SizeTree tree = sizeTree(table, 3);
+  CHECK(tree.schedules() == std::vector<size_t>{0, 1, 2});
+  CHECK(worst(table, tree) == 1);
   CHECK(tree.leaves() == 3);
-  CHECK(scheduleAt(tree, {7}) == 0);
-  CHECK(scheduleAt(tree, {8}) == 1);
-  CHECK(scheduleAt(tree, {127}) == 1);
-  CHECK(scheduleAt(tree, {128}) == 2);
+  CHECK(tree.scheduleAt({7}) == 0);
+  CHECK(tree.scheduleAt({8}) == 1);
+  CHECK(tree.scheduleAt({127}) == 1);
+  CHECK(tree.scheduleAt({128}) == 2);
 }
 
 TEST_CASE("size choice: tests on products, and on two sizes where one does not tell") {
@@ -66,7 +65,7 @@ TEST_CASE("size choice: tests on products, and on two sizes where one does not t
       rows.seconds[0].push_back(double(batch * length));
       rows.seconds[1].push_back(10 + double(batch * length) / 10);
     }
-  const SizeTree byRows = sizeTree(rows, fewestSchedules(rows));
+  const SizeTree byRows = sizeTree(rows, 2);
   REQUIRE(!byRows.isLeaf());
   CHECK(byRows.feature == 2);
   CHECK(worst(rows, byRows) <= kMostSlower);
@@ -81,7 +80,7 @@ TEST_CASE("size choice: tests on products, and on two sizes where one does not t
       both.seconds[0].push_back(x == y ? 1 : 2);
       both.seconds[1].push_back(x == y ? 2 : 1);
     }
-  const SizeTree byBoth = sizeTree(both, fewestSchedules(both));
-  CHECK(worst(both, byBoth) <= kMostSlower);
+  const SizeTree byBoth = sizeTree(both, 4);
+  CHECK(worst(both, byBoth) == 1);
   CHECK(byBoth.leaves() <= 4);
 }

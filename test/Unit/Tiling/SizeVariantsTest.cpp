@@ -1,11 +1,11 @@
 // Guarded schedules for several sizes: each is right wherever its guards let it run, and together they are nearly as
 // fast as what a search for each size alone finds.
-#include "Tiling/search/SizeVariants.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
 #include "Tiling/counts/Prediction.h"
+#include "Tiling/search/PlanVariants.h"
 
 #include <set>
 
@@ -18,8 +18,9 @@ const std::string kRows = "symbol n = 1..99999 opt length divisor 1\n";
 const std::string kBatches = "symbol b = 1..999 opt batch divisor 1\n" + kRows;
 
 std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, const Target &target) {
-  return valueOf(sizeVariants(
+  SizedSchedules schedules = valueOf(schedulesBySize(
       pattern, target, [&](const ExprProgram &sized) { return bestSchedules(sized, target); }));
+  return planVariants({{&pattern, std::move(schedules)}}).front();
 }
 
 double secondsAt(const ExprProgram &pattern, const Schedule &schedule, const Target &target,
