@@ -6,7 +6,8 @@ Result<std::vector<ScheduleVariant>> PatternOracle::ask(const Pattern &pattern,
                                                         const std::vector<int> &phases,
                                                         const ScheduleSearch &how) {
   // Phases of the pattern's own choice are no part of the question; alwaysHolds speaks of given ones alone.
-  const bool isKeepable = phases.empty() && how.thorough && how.blocksWait == mode.blocksWait;
+  const bool isKeepable = phases.empty() && how.thorough && how.blocksWait == mode.blocksWait &&
+                          how.bytesAlone == mode.bytesAlone;
   if (auto it = kept.find(pattern.signature); isKeepable && it != kept.end())
     return it->second;
   ++searched;
@@ -42,7 +43,7 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
   const bool isThorough = thorough.takeWork(equations);
   cursory += !isThorough;
   FUSEC_TRY(std::vector<ScheduleVariant> found,
-            ask(pattern, {}, {&parts, mode.blocksWait, isThorough}));
+            ask(pattern, {}, {&parts, mode.blocksWait, isThorough, false, mode.bytesAlone}));
   KernelTime &time = times[pattern.signature];
   if (!found.empty()) {
     ScheduleVariant &best = found.back();
@@ -52,7 +53,7 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
 }
 
 Result<SizedSchedules> PatternOracle::schedules(const Pattern &pattern) {
-  const ScheduleSearch how{nullptr, mode.blocksWait, true, mode.alwaysHolds};
+  const ScheduleSearch how{nullptr, mode.blocksWait, true, mode.alwaysHolds, mode.bytesAlone};
   return schedulesBySize(pattern.program, target,
                          [&](const ExprProgram &sized) -> Result<std::vector<ScheduleVariant>> {
                            if (&sized == &pattern.program)

@@ -141,6 +141,28 @@ LoopSpace loopSpace(const std::vector<const Equation *> &equations) {
   return SpaceMaker(equations).run();
 }
 
+/// Whether terms of neighbouring sums lie in the same places along a dimension: those of x[i*2 + k] do where k takes
+/// three values, those of x[h*16 + d] do not, whose d counts up to 16.
+static bool slides(const Equation &e, NodeId index) {
+  const std::optional<AffineForm> form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
+  if (!form)
+    return true;
+  // Of spatial axes and of others: the least step, and how far all of them together lead.
+  int64_t least[2] = {INT64_MAX, INT64_MAX}, reach[2] = {0, 0};
+  for (size_t a = 0; a < e.axes.size(); ++a) {
+    const DimExpr &step = form->coefficients[a], &extent = e.axes[a].extent;
+    if (step.isConst(0) || extent.isConst(1))
+      continue;
+    const DimExpr way = step * (extent - 1);
+    if (!step.isConst() || !way.isConst() || step.constValue() < 0)
+      return true;
+    const bool spatial = static_cast<int>(a) < e.numSpatial;
+    least[spatial] = std::min(least[spatial], step.constValue());
+    reach[spatial] += way.constValue();
+  }
+  return least[true] <= reach[false] && least[false] <= reach[true];
+}
+
 /// A read of a sum's term behind a test of its place, or at a place that slides along a window: kernels of their own
 /// copy what a block's windows cover.
 static bool readsWindows(const Equation &e) {
@@ -153,7 +175,7 @@ static bool readsWindows(const Equation &e) {
                   (node.op == ScalarOp::Read &&
                    std::ranges::any_of(indexOperands(node), [&](NodeId index) {
                      const uint64_t of = axes[static_cast<size_t>(index)];
-                     return (of & spatial) != 0 && (of & ~spatial) != 0;
+                     return (of & spatial) != 0 && (of & ~spatial) != 0 && slides(e, index);
                    }));
          });
 }

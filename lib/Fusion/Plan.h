@@ -86,7 +86,7 @@ struct KernelTime {
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
 
 /// The search that cuts a program into kernels: one paper's alone, for comparison, or all of them as seeds of one.
-enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, McFuser, Full };
+enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Chimera, McFuser, Full };
 struct SearchModeInfo {
   SearchMode mode;
   std::string_view name, help;
@@ -100,14 +100,20 @@ struct SearchModeInfo {
   bool full = false;
   /// Kernels may hold several contractions in one tree of loops (Expr/LoopSpace.h).
   bool trees = false;
+  /// Of a kernel's trees the search takes the one whose bytes take the least time, whatever its arithmetic takes.
+  bool bytesAlone = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
     {SearchMode::Full, "full", "all seeds, improved under the accurate model", true, true, false,
      true, true},
     {SearchMode::McFuser, "mcfuser",
-     "MCFuser, Chimera: as full, chains of contractions in one tree of loops with what stands "
-     "between them, but no grid barriers",
+     "MCFuser: as full, chains of contractions in one tree of loops with what stands between "
+     "them, but no grid barriers",
      true, false, false, true, true},
+    {SearchMode::Chimera, "chimera",
+     "Chimera: as mcfuser, but a chain's tree is the one that moves its bytes fastest, whatever "
+     "its arithmetic takes",
+     true, false, false, true, true, true},
     {SearchMode::Fs, "fs",
      "FusionStitching: candidate patterns of each vertex, beam search, remote patterns; no "
      "contractions (a matrix times one vector is none), nothing between blocks",

@@ -8,8 +8,10 @@
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/PhaseCandidates.h"
+#include "Tiling/space/Generate.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace fusec {
@@ -119,6 +121,23 @@ struct PhaseLogs {
   }
 };
 
+/// Seconds that the bytes of a candidate take, if nothing else took any.
+double secondsOfBytes(const PricedSchedule &candidate, const Target &target) {
+  std::vector<cost::Counts> phases = candidate.phases;
+  for (cost::Counts &phase : phases)
+    phase.vectorOps = phase.vectorLoads = phase.stagedLoads = phase.gathers = phase.stalls =
+        phase.fills = phase.barriers = 0;
+  return cost::latency(phases, target);
+}
+
+void keepFewestBytes(PricedSchedules &trees, const Target &target) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const PricedSchedule &tree : trees)
+    least = std::min(least, secondsOfBytes(tree, target));
+  std::erase_if(trees,
+                [&](const PricedSchedule &tree) { return secondsOfBytes(tree, target) > least; });
+}
+
 /// The candidates that the search may choose from, with what their threads keep where it is thorough.
 Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Target &target,
                                           const std::vector<int> &phaseStarts,
@@ -132,6 +151,8 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
     std::erase_if(all, [](const PricedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasGridScan(candidate.schedule);
     });
+  if (how.bytesAlone && !all.empty() && isTree(all.front().schedule))
+    keepFewestBytes(all, target);
   auto holds = [](const PricedSchedule &candidate) {
     return hasPersistentReads(candidate.schedule);
   };

@@ -238,7 +238,7 @@ def targets():
     model = folder / "short.onnx"
     maps(model, 2000)
     for target in ("sim:sm_90", "sm_90", "gfx942"):
-        for mode in ("none", "fs", "souffle", "powerfusion", "mcfuser", "full"):
+        for mode in ("none", "fs", "souffle", "powerfusion", "chimera", "mcfuser", "full"):
             code, text = run("fusec", model, f"--target={target}", f"--search-mode={mode}", "-o", folder / "b")
             assert code == 0, text
         print(f"{target}: compiled")

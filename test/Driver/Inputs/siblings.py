@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 TARGETS = ["host", "sim:sm_80", "sim:sm_90", "sim:gfx90a"]
-MODES = ["full", "mcfuser", "fs", "souffle", "powerfusion", "none"]
+MODES = ["full", "mcfuser", "chimera", "fs", "souffle", "powerfusion", "none"]
 ROWS = 3
 
 

@@ -1,6 +1,7 @@
 // Trees of several contractions: every candidate is right (as in CandidatesTest.cpp), and those that the shape of a
 // chain allows are there. Numbers stay whole and small, so that sums are exact in any order.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/space/Generate.h"
 
 #include <algorithm>
@@ -72,6 +73,18 @@ TEST_CASE("trees: batches, transposed and shared operands") {
             .reduction("o", "i:20, d:24; j:24", "sum", "mul(%s[i, j], %w[j, d])"));
 }
 
+TEST_CASE("trees: heads that lie side by side in a row") {
+  const std::string heads = "h:3, i:20, ";
+  check(
+      ProgramText("heads")
+          .input("x", "20,144")
+          .reduction("s", heads + "j:20; e:16", "sum",
+                     "mul(%x[i, h * 16 + e], %x[j, 48 + h * 16 + e])")
+          .reduction("m", heads.substr(0, heads.size() - 2) + "; j:20", "max", "%s[h, i, j]")
+          .map("p", heads + "j:20", "max(sub(%m[h, i], %s[h, i, j]), 0.0)")
+          .reduction("o", heads + "d:16; j:20", "sum", "mul(%p[h, i, j], %x[j, 96 + h * 16 + d])"));
+}
+
 TEST_CASE("trees: three products, with maps before, between and behind") {
   check(ProgramText("mlp")
             .input("x", "34,12")
@@ -132,6 +145,37 @@ TEST_CASE("trees: what a sum reads at other points than its term's is not stream
           .reduction("o", "m:20, j:24; h:64", "sum", "mul(%r[m, h], %u[h, j])");
   CHECK(contains(namesOf(text, "sm_90"), "tree"));
   check(text);
+}
+
+TEST_CASE("trees: bytes alone choose the tree that moves them fastest, not the fastest one") {
+  const auto secondsOfBytes = [](const Schedule &schedule, const ExprProgram &pattern,
+                                 const Target &target) {
+    std::vector<cost::Counts> phases = countWork({schedule, pattern}, target);
+    for (cost::Counts &phase : phases)
+      phase.vectorOps = phase.vectorLoads = phase.stagedLoads = phase.gathers = phase.stalls =
+          phase.fills = phase.barriers = 0;
+    return cost::latency(phases, target);
+  };
+  int others = 0;
+  for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    for (const ExprProgram &pattern : {patternFrom(chain("512", "64", "256", "64")),
+                                       patternFrom(chain("50", "7", "37", "19"))}) {
+      ScheduleSearch bytes;
+      bytes.bytesAlone = true;
+      const ScheduleVariant least = valueOf(bestSchedules(pattern, target, {}, bytes)).back(),
+                            fastest = valueOf(bestSchedules(pattern, target)).back();
+      INFO(name << "\n" << print(least.schedule, pattern));
+      REQUIRE(least.considered.size() >= 1);
+      CHECK(least.seconds >= fastest.seconds);
+      others += least.seconds > fastest.seconds;
+      for (const Schedule &candidate :
+           tiling::treeCandidates(tiling::ScheduledProgram(pattern), target))
+        CHECK(secondsOfBytes(least.schedule, pattern, target) <=
+              secondsOfBytes(candidate, pattern, target) * (1 + 1e-12));
+    }
+  }
+  CHECK(others > 0);
 }
 
 TEST_CASE("trees: nothing holds products without rows in common, or of one contraction") {
