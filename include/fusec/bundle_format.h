@@ -44,6 +44,8 @@
  * sizes that a program computes (Manifest.definitions), sizes that depend on data (Manifest.data_sizes and steps of the
  * kind Size) and caches (Manifest.caches), 4 plans for some sizes (steps of the kind Where); bundles without any of
  * these need 1.
+ * Format versions: 2 knows shared memory of GPUs that launches give, and that is aligned to more than
+ * FUSEC_SHARED_ALIGN (Kernel.dynamic_shared and shared_align); all else is as in 1.
  * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
  * simulated GPUs (sim:...) run under another version than their own, and how long a GPU's driver loads an image.
  * models/bundles/ holds a bundle of each format version, which a test loads and runs.
@@ -58,7 +60,7 @@ extern "C" {
 #endif
 
 #define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
-#define FUSEC_FORMAT_VERSION 1u
+#define FUSEC_FORMAT_VERSION 2u
 #define FUSEC_RUNTIME_VERSION 4u     /* what `min_runtime` is compared with */
 #define FUSEC_ENDIAN_TAG 0x01020304u /* reads differently on a big-endian machine */
 #define FUSEC_SECTION_ALIGN 4096u
@@ -131,7 +133,10 @@ typedef struct {
  * NVIDIA, AMD: one entry for each phase, named after the kernel's symbol with "_p0", "_p1", ... appended (a
  * kernel with one phase too). Parameters: one 64-bit device pointer a buffer, then one int64 a dim. The grid is
  * one-dimensional (block number = x); a block has Kernel.units * Kernel.lanes threads in x, thread t being lane
- * t % lanes of unit t / lanes. Shared memory is static in the image. A kernel reports nothing.
+ * t % lanes of unit t / lanes. Shared memory is static in the image, or a launch gives it: Kernel.dynamic_shared has
+ * its bytes for the entry of each phase, and the entry for all phases gets Kernel.scratch_bytes. On NVIDIA a function
+ * takes more than 48 KiB after cuFuncSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES). A kernel reports
+ * nothing.
  * With Kernel.grid_barrier there is an entry for all phases too, named with "_grid" appended: its blocks wait for
  * each other, so all of them must be on the device at once (a cooperative launch), any number from 1 to the largest
  * grid of a phase. Two more parameters follow the dims: that number as int64, and a pointer to FUSEC_GRID_BYTES of
@@ -145,7 +150,8 @@ typedef struct {
  * check fails.
  */
 #define FUSEC_GPU_BUFFER_ALIGN 16u
-#define FUSEC_SHARED_ALIGN 128u /* of what a block shares on a GPU and on sim */
+#define FUSEC_SHARED_ALIGN 128u       /* of what a block shares on a GPU and on sim, */
+#define FUSEC_MOST_SHARED_ALIGN 1024u /* or what Kernel.shared_align says, up to this */
 #define FUSEC_GRID_WORD_BYTES                                                                      \
   32u /* a sector: blocks that wait for different counters do not meet */
 #define FUSEC_GRID_COUNTERS 2046u
@@ -180,7 +186,7 @@ typedef struct {
   uint32_t struct_size; /* bytes of this struct; newer members come at the end */
   uint32_t reserved;
   /* Access of `bytes` bytes at `address`. `param`: index of the global buffer, or -1 for shared memory (address
-   * between shared and shared + scratch_bytes). */
+   * between shared and shared + scratch_bytes, or the phase's dynamic_shared where there is one). */
   void (*access)(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
                  int32_t param, int64_t iteration, int32_t site);
   /* Barrier of all threads of the block. */
@@ -206,7 +212,7 @@ struct fusec_sim_thread {
   void *const *buffers; /* [P] */
   const int64_t *dims;  /* [D] */
   void *
-      shared; /* the block's shared memory, Kernel.scratch_bytes at FUSEC_SHARED_ALIGN, contents undefined */
+      shared; /* the block's shared memory, at a multiple of Kernel.shared_align, contents undefined */
   int64_t block;  /* 0 .. grid-1 */
   int32_t thread; /* 0 .. units*lanes-1 */
   int32_t reserved;

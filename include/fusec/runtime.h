@@ -231,6 +231,9 @@ typedef struct {
   size_t kernels, steps, images;
   uint64_t code_bytes;
   size_t variants; /* of all launches: one of each runs */
+  /* The most bytes of shared memory that a launch asks of a GPU for a block, beyond what is static in the code; 0: none
+   * does. */
+  uint64_t dynamic_shared_bytes;
 } fusert_program_info;
 
 /* A kernel that a launch may run. Of its variants, which follow each other, the first runs whose guards hold under the

@@ -8,6 +8,7 @@
 #include "fusec/bundle_format.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 namespace fusec::bundle {
@@ -52,8 +53,10 @@ public:
     if (program.images.empty() != program.kernels.empty())
       return bad(where, "there must be machine code exactly when there are kernels");
     if (gpu ? program.maxBlockThreads < 1 || program.maxBlockThreads > kMaxThreads ||
-                  program.maxSharedBytes < 0 || program.maxSharedBytes > kMaxSharedBytes
-            : program.maxBlockThreads != 0 || program.maxSharedBytes != 0)
+                  program.maxSharedBytes < 0 || program.maxSharedBytes > kMaxSharedBytes ||
+                  program.maxDynamicShared < 0 || program.maxDynamicShared > kMaxSharedBytes
+            : program.maxBlockThreads != 0 || program.maxSharedBytes != 0 ||
+                  program.maxDynamicShared != 0)
       return bad(where, "the limits of a block are missing or out of range");
     if (program.decisions.find('\0') != std::string::npos)
       return bad(where, "the decisions are no text");
@@ -106,6 +109,7 @@ private:
           return bad(place,
                      "a grid of " + std::to_string(g.constValue()) + " blocks is out of range");
       }
+      FUSEC_CHECK(sharedMemory(k, place));
       const auto phases = static_cast<int64_t>(k.grids.size());
       if (k.roundsFirst < 0 || k.roundsLast < k.roundsFirst || k.roundsLast > phases)
         return bad(place, "rounds are of phases that the kernel does not have");
@@ -128,6 +132,24 @@ private:
       if (gpu && !isSimTarget(program.target) && paramBytes > kMaxGpuParamBytes)
         return bad(place, "the parameters take more than 4096 bytes");
     }
+    return success();
+  }
+
+  Status sharedMemory(const Kernel &k, const std::string &place) {
+    if (!std::has_single_bit(static_cast<uint32_t>(k.sharedAlign)) ||
+        k.sharedAlign < int64_t{FUSEC_SHARED_ALIGN} ||
+        k.sharedAlign > int64_t{gpu ? FUSEC_MOST_SHARED_ALIGN : FUSEC_SHARED_ALIGN})
+      return bad(place, "an alignment of shared memory to " + std::to_string(k.sharedAlign) +
+                            " bytes does not exist");
+    if (k.dynamicShared.empty())
+      return success();
+    if (!gpu || k.dynamicShared.size() != k.grids.size())
+      return bad(place, "a launch gives each phase of a GPU its shared memory, or none");
+    for (int64_t bytes : k.dynamicShared)
+      if (bytes < 0 || bytes > k.scratchBytes)
+        return bad(place, "a launch gives " + std::to_string(bytes) +
+                              " bytes of shared memory, and may give 0 to " +
+                              std::to_string(k.scratchBytes));
     return success();
   }
 

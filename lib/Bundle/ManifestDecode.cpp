@@ -66,6 +66,9 @@ Kernel kernel(const fb::Kernel *k) {
   out.gridBarrier = k->grid_barrier();
   out.waits = k->waits();
   out.resident = k->resident();
+  if (k->dynamic_shared())
+    out.dynamicShared.assign(k->dynamic_shared()->begin(), k->dynamic_shared()->end());
+  out.sharedAlign = k->shared_align();
   out.roundsFirst = k->rounds_first();
   out.roundsLast = k->rounds_last();
   if (k->rounds())
@@ -111,6 +114,7 @@ Program program(const fb::Program *p, std::vector<uint32_t> &imageSections) {
   out.target = text(p->target());
   out.maxBlockThreads = p->max_block_threads();
   out.maxSharedBytes = p->max_shared_bytes();
+  out.maxDynamicShared = p->max_dynamic_shared();
   out.decisions = text(p->decisions());
   out.checked = p->checked();
   each(p->images(), [&](const fb::Image *i) {

@@ -153,9 +153,10 @@ private:
     flatbuffers::Offset<fb::Expr> rounds;
     if (k.hasRounds())
       rounds = expr(k.rounds);
+    auto dynamicShared = k.dynamicShared.empty() ? 0 : fb.CreateVector(k.dynamicShared);
     return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
                             nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast, k.waits,
-                            k.resident);
+                            k.resident, dynamicShared, k.sharedAlign);
   }
 
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Guard>>>
@@ -201,7 +202,8 @@ private:
     auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
     auto stepList = steps(p.steps);
     return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList,
-                             p.maxBlockThreads, p.maxSharedBytes, decisions, p.checked);
+                             p.maxBlockThreads, p.maxSharedBytes, decisions, p.checked,
+                             p.maxDynamicShared);
   }
 };
 

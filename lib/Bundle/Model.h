@@ -4,6 +4,7 @@
 #include "Support/Dim.h"
 #include "Support/Guard.h"
 #include "Support/SizeRules.h"
+#include "fusec/bundle_format.h"
 
 #include <cstdint>
 #include <string>
@@ -76,6 +77,14 @@ struct Kernel {
   // Phases that run again and again, roundsFirst to roundsLast (exclusive); none where these are equal.
   DimCode rounds;
   int32_t roundsFirst = 0, roundsLast = 0;
+  /// GPU and sim: shared memory that a launch of each phase's entry gives a block, where that of the entry for all
+  /// phases gives scratchBytes; empty: it is static in the image.
+  std::vector<int64_t> dynamicShared;
+  int64_t dynamicSharedOf(size_t phase) const {
+    return dynamicShared.empty() ? 0 : dynamicShared[phase];
+  }
+  int64_t dynamicSharedOfAll() const { return dynamicShared.empty() ? 0 : scratchBytes; }
+  int32_t sharedAlign = FUSEC_SHARED_ALIGN; // GPU and sim: of where a block's shared memory begins
   bool hasRounds() const { return roundsFirst != roundsLast; }
 };
 
@@ -129,6 +138,7 @@ struct Program {
   // GPU and sim: threads and bytes of shared memory that a block may have on this device; CPU: 0.
   int32_t maxBlockThreads = 0;
   int64_t maxSharedBytes = 0;
+  int64_t maxDynamicShared = 0; // the same where launches give it; 0: no kernel has any
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::string decisions; // text for people and fusec diff; not needed to run

@@ -8,11 +8,13 @@
 #include "Codegen/Pipeline.h"
 #include "Codegen/Sim/SimModule.h"
 #include "Cost/Cost.h"
+#include "Gir/Passes.h"
 #include "Support/AtOnce.h"
 #include "Support/Diag.h"
 
 #include "llvm/IR/Verifier.h"
 
+#include <map>
 #include <set>
 
 namespace fusec {
@@ -30,8 +32,18 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels, const
       while (!taken.insert(symbol).second)
         symbol += "_";
     }
-    codes.push_back({symbol, static_cast<int>(k.phases.size()), std::max<int64_t>(k.sharedBytes, 0),
-                     k.units, k.lanes, k.phases.size() > 1 && cost::joinsPhases(target)});
+    KernelCode code{symbol,
+                    static_cast<int>(k.phases.size()),
+                    std::max<int64_t>(k.sharedBytes, 0),
+                    k.units,
+                    k.lanes,
+                    k.phases.size() > 1 && cost::joinsPhases(target),
+                    sharedAlignment(k),
+                    {}};
+    if (target.dynamicSharedBytes > 0 && code.sharedBytes > target.staticSharedBytes)
+      for (const Phase &phase : k.phases)
+        code.dynamicShared.push_back(sharedBytesOf(k, {&phase, 1}));
+    codes.push_back(std::move(code));
   }
   return codes;
 }
@@ -48,6 +60,10 @@ Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
                                        : target.kind == TargetKind::Nvidia
                                            ? makeNvptxHooks(target, checked)
                                            : makeAmdgpuHooks(target);
+  if (target.kind == TargetKind::Cpu && code.sharedAlign > kSharedAlignment)
+    return Diagnostic{Diag::UnsupportedOp, "kernel '" + kernel.name + "'",
+                      "shared memory is aligned to " + std::to_string(code.sharedAlign) +
+                          " bytes on GPUs alone"};
   auto module = std::make_unique<llvm::Module>(code.symbol, context);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
@@ -97,6 +113,21 @@ Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kerne
   return outputs;
 }
 
+/// The assembler knows static shared memory alone.
+void addDynamicShared(const std::vector<KernelCode> &codes, std::vector<CodeImage> &images) {
+  std::map<std::string, int64_t> bytes; // by entry
+  for (const KernelCode &code : codes) {
+    for (size_t p = 0; p < code.dynamicShared.size(); ++p)
+      bytes[code.symbol + "_p" + std::to_string(p)] = code.dynamicShared[p];
+    if (!code.dynamicShared.empty())
+      bytes[code.symbol + "_grid"] = code.sharedBytes;
+  }
+  for (CodeImage &image : images)
+    for (EntryResources &entry : image.resources)
+      if (const auto found = bytes.find(entry.entry); found != bytes.end())
+        entry.sharedBytes += found->second;
+}
+
 } // namespace
 
 Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target,
@@ -126,7 +157,9 @@ Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kern
                                               const Target &target, const CodegenOptions &options) {
   if (target.kind == TargetKind::Nvidia && !target.sim) {
     FUSEC_TRY(auto texts, compileEach(kernels, target, options, true));
-    return ptxImages(texts, target, options);
+    FUSEC_TRY(std::vector<CodeImage> images, ptxImages(texts, target, options));
+    addDynamicShared(kernelCodes(kernels, target), images);
+    return images;
   }
   FUSEC_TRY(auto objects, compileEach(kernels, target, options, false));
   const bool amd = target.kind == TargetKind::Amd && !target.sim;

@@ -17,6 +17,10 @@ struct KernelCode {
   int64_t sharedBytes = 0; // shared memory of a block, scratch on a CPU
   int units = 1, lanes = 1;
   bool gridBarrier = false;
+  int64_t sharedAlign = kSharedAlignment;
+  /// Bytes that a launch of each phase's entry gives a block, sharedBytes for that of all phases; empty: the code has
+  /// its shared memory as static data.
+  std::vector<int64_t> dynamicShared;
 };
 
 /// One loadable file with the code of all kernels.

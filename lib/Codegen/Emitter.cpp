@@ -10,7 +10,8 @@ namespace fusec {
 
 using llvm::Value;
 
-static_assert(kSharedAlignment == FUSEC_SHARED_ALIGN);
+static_assert(kSharedAlignment == FUSEC_SHARED_ALIGN &&
+              kMostSharedAlignment == FUSEC_MOST_SHARED_ALIGN);
 
 Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks,
                  llvm::Module &module)
@@ -122,11 +123,15 @@ void Emitter::declareLocals() {
     static_cast<llvm::Argument *>(shared)->addAttr(llvm::Attribute::NoAlias);
     safePlace = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), width), nullptr, "nowhere");
   } else if (code.sharedBytes > 0) {
-    auto *type = llvm::ArrayType::get(b.getInt8Ty(), code.sharedBytes);
+    // An external array without elements stands for what the launch gives.
+    const bool dynamic = !code.dynamicShared.empty();
+    auto *type = llvm::ArrayType::get(b.getInt8Ty(), dynamic ? 0 : code.sharedBytes);
     auto *global = new llvm::GlobalVariable(
-        module, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
-        function->getName() + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
-    global->setAlignment(llvm::Align(kSharedAlignment));
+        module, type, false,
+        dynamic ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
+        dynamic ? nullptr : llvm::UndefValue::get(type), function->getName() + "_shared", nullptr,
+        llvm::GlobalValue::NotThreadLocal, 3);
+    global->setAlignment(llvm::Align(code.sharedAlign));
     shared = global;
   }
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {

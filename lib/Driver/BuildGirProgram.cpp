@@ -312,7 +312,7 @@ Result<GirProgram> buildGirProgram(const ExprProgram &program, const TargetState
 
 Status checkSharedMemory(const TargetState &state) {
   Diagnostics errors;
-  const int64_t most = state.target.sharedBytesPerBlock;
+  const int64_t most = state.target.mostSharedBytes();
   for (const GirKernel &kernel : state.gir.kernels)
     if (state.target.kind != TargetKind::Cpu && kernel.sharedBytes > most)
       errors.push_back({Diag::LimitExceeded, "kernel " + kernel.name,

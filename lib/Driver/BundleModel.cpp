@@ -84,7 +84,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   program.target = target.target.name;
   if (target.target.kind != TargetKind::Cpu) {
     program.maxBlockThreads = target.target.maxUnits * target.target.lanes;
-    program.maxSharedBytes = target.target.sharedBytesPerBlock;
+    program.maxSharedBytes = target.target.staticSharedBytes;
   }
   for (const CodeImage &image : target.images)
     program.images.push_back({imageKind(image.format), image.bytes, image.minDriverCuda});
@@ -107,6 +107,10 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.units = codes[k].units;
     out.lanes = codes[k].lanes;
     out.gridBarrier = codes[k].gridBarrier;
+    out.sharedAlign = static_cast<int32_t>(codes[k].sharedAlign);
+    out.dynamicShared = codes[k].dynamicShared;
+    if (!out.dynamicShared.empty())
+      program.maxDynamicShared = target.target.dynamicSharedBytes;
     out.waits = !kernel.counters.empty();
     out.resident = kernel.resident >= 0;
     out.onnxNodes = kernel.onnxNodes;

@@ -45,7 +45,7 @@ void allocate(GirKernel &kernel) {
       int64_t offset = 0;
       for (auto [begin, end] : taken)
         if (offset < end && begin < offset + sizeOf(buffer))
-          offset = (end + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+          offset = (end + buffer.alignBytes - 1) / buffer.alignBytes * buffer.alignBytes;
       return offset;
     };
     int64_t offset = lowestFree(1);
@@ -62,6 +62,22 @@ void allocate(GirKernel &kernel) {
            x.offsetBytes < y.offsetBytes + sizeOf(y) && y.offsetBytes < x.offsetBytes + sizeOf(x);
   });
   canonicalise(kernel);
+}
+
+int64_t sharedBytesOf(const GirKernel &kernel, std::span<const Phase> phases) {
+  const std::vector<LiveRange> ranges = livenessOf(kernel, phases, MemLevel::Shared).buffers;
+  int64_t bytes = 0;
+  for (size_t b = 0; b < ranges.size(); ++b)
+    if (const GirBuffer &buffer = kernel.buffers[b]; !ranges[b].empty())
+      bytes = std::max(bytes, buffer.offsetBytes + sizeOf(buffer));
+  return bytes;
+}
+
+int64_t sharedAlignment(const GirKernel &kernel) {
+  int64_t bytes = kSharedAlignment;
+  for (const GirBuffer &buffer : kernel.buffers)
+    bytes = std::max(bytes, buffer.alignBytes);
+  return bytes;
 }
 
 int64_t registersPerLane(const GirKernel &kernel) {

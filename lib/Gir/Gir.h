@@ -17,6 +17,11 @@ using VarId = int32_t;
 using BufferId = int32_t;
 using CounterId = int32_t;
 
+/// Where Shared memory, and each buffer in it, begins: two cache lines of a CPU, one of a GPU.
+constexpr int64_t kSharedAlignment = 128;
+/// What a buffer of a GPU may ask for instead.
+constexpr int64_t kMostSharedAlignment = 1024;
+
 /// A memory slice: `shape` elements of `type`, row-major.
 struct GirBuffer {
   std::string name;
@@ -28,6 +33,8 @@ struct GirBuffer {
   bool written = false;     // Global: the kernel writes it (it may read it too)
   bool scratch = false;     // Global: written, and of no use to anybody else
   int64_t offsetBytes = -1; // Shared: set by the allocator
+  /// Shared: that of its address, a power of two from kSharedAlignment to kMostSharedAlignment.
+  int64_t alignBytes = kSharedAlignment;
 };
 
 struct LoopVar {

@@ -112,6 +112,9 @@ private:
     }
     FUSEC_TRY(b.name, in.nameAfter("%"));
     FUSEC_CHECK(parseType(in, kernel.symbols, b.type, b.shape));
+    if (in.accept("align")) {
+      FUSEC_TRY(b.alignBytes, in.integer());
+    }
     if (in.accept("at")) {
       FUSEC_TRY(b.offsetBytes, in.integer());
     }

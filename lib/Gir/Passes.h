@@ -2,6 +2,8 @@
 #include "Gir/Gir.h"
 #include "Support/Pass.h"
 
+#include <span>
+
 namespace fusec {
 
 /// Renumbers nodes, loop variables and their names in the order of the kernel's text; each loop gets a
@@ -24,8 +26,10 @@ void insertSyncs(GirKernel &kernel);
 
 /// Gives every Shared buffer its offset, with reuse of dead space, and sets `sharedBytes`.
 void allocate(GirKernel &kernel);
-/// Where Shared memory, and each buffer in it, begins: two cache lines of a CPU, one of a GPU.
-constexpr int64_t kSharedAlignment = 128;
+/// Bytes of a block's Shared memory that these phases use: those up to the end of the last buffer (after allocate).
+int64_t sharedBytesOf(const GirKernel &kernel, std::span<const Phase> phases);
+/// The largest alignment of its Shared buffers.
+int64_t sharedAlignment(const GirKernel &kernel);
 
 /// Registers of 32 bits that a lane needs: the most that its live Register buffers come to at any point.
 int64_t registersPerLane(const GirKernel &kernel);

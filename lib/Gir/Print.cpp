@@ -19,6 +19,7 @@
 //     }
 //   }
 //
+// "shared %as f32[16,64] align 1024" asks for more than kSharedAlignment.
 // "counters %done[8]" declares counters, "signal %done[bm]" and "wait %done[first, last] for 3" use them, and "phase
 // waiting (..)" has no barrier in front. Phases that run several times stand in "rounds (t: 109) { .. }".
 // "resident (r)" names the variable that is 1 where all blocks are resident. "sum=" and its kin are Accumulate; "%v[i],
@@ -85,6 +86,8 @@ private:
     if (b.level == MemLevel::Register && !b.perLane)
       text += " uniform";
     text += " %" + nameToText(b.name) + " " + typeText(b.type, b.shape, kernel.symbols);
+    if (b.alignBytes != kSharedAlignment)
+      text += " align " + std::to_string(b.alignBytes);
     if (b.offsetBytes >= 0)
       text += " at " + std::to_string(b.offsetBytes);
     return text;

@@ -83,6 +83,12 @@ private:
       need(names.insert(b.name).second, "buffers have different names", "%" + b.name);
       for (const DimExpr &d : b.shape)
         need(validDim(d), "dimensions use symbols of the table", "%" + b.name);
+      need(b.alignBytes == kSharedAlignment || b.level == MemLevel::Shared,
+           "only Shared buffers have an alignment", "%" + b.name);
+      need(std::has_single_bit(static_cast<uint64_t>(b.alignBytes)) &&
+               b.alignBytes >= kSharedAlignment && b.alignBytes <= kMostSharedAlignment,
+           "an alignment is a power of two from 128 to 1024",
+           "%" + b.name + " has " + std::to_string(b.alignBytes));
       need(!b.scratch || (b.level == MemLevel::Global && b.written),
            "scratch is a Global buffer that is written", "%" + b.name);
       if (b.level == MemLevel::Global) {
@@ -104,6 +110,9 @@ private:
         need(b.offsetBytes + numElements(b.shape).constValue() * sizeInBytes(b.type) <=
                  kernel.sharedBytes,
              "Shared buffers lie inside the kernel's shared bytes", "%" + b.name);
+      need(b.offsetBytes < 0 || b.alignBytes <= kSharedAlignment ||
+               b.offsetBytes % b.alignBytes == 0,
+           "a buffer with an alignment lies at a multiple of it", "%" + b.name);
     }
   }
 

@@ -151,6 +151,9 @@ fusert_status fusert_get_program_info(fusert_model model, size_t index, fusert_p
     info.images = p.images.size();
     info.code_bytes = codeBytes(p);
     info.variants = m->variants[index].size();
+    for (const bundle::Kernel &k : p.kernels)
+      info.dynamic_shared_bytes =
+          std::max(info.dynamic_shared_bytes, static_cast<uint64_t>(k.dynamicSharedOfAll()));
     return writeInfo(info, out);
   });
 }

@@ -48,6 +48,7 @@ constexpr Entry entries[] = {
     {offsetof(GpuApi, eventRecord), "cuEventRecord", "hipEventRecord"},
     {offsetof(GpuApi, eventWait), "cuEventSynchronize", "hipEventSynchronize"},
     {offsetof(GpuApi, launch), "cuLaunchKernel", "hipModuleLaunchKernel"},
+    {offsetof(GpuApi, setFunctionAttribute), "cuFuncSetAttribute", nullptr},
     {offsetof(GpuApi, launchCooperative), "cuLaunchCooperativeKernel", nullptr},
     {offsetof(GpuApi, residentBlocks), "cuOccupancyMaxActiveBlocksPerMultiprocessor", nullptr},
     {offsetof(GpuApi, deviceAttribute), "cuDeviceGetAttribute", nullptr},

@@ -50,6 +50,7 @@ struct GpuApi {
   int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                 unsigned blockY, unsigned blockZ, unsigned sharedBytes, Handle stream,
                 void **parameters, void **extra);
+  int (*setFunctionAttribute)(Handle function, int attribute, int value); // NVIDIA
   int (*launchCooperative)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ,
                            unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                            Handle stream, void **parameters); // NVIDIA: all blocks at once or none

@@ -108,10 +108,32 @@ fusert_status GpuDevice::loadModule() {
       GpuApi::Handle function = nullptr;
       FUSERT_TRY(check(api->moduleFunction(&function, module, name.c_str()),
                        ("finding kernel '" + name + "'").c_str()));
+      FUSERT_TRY(allowShared(function, k, k.dynamicSharedOf(phase)));
       entries.back().push_back(function);
     }
   }
   return findGridEntries();
+}
+
+/// Opts a function in to shared memory that its launches give.
+fusert_status GpuDevice::allowShared(GpuApi::Handle function, const bundle::Kernel &k,
+                                     int64_t bytes) {
+  // CUdevice_attribute and CUfunction_attribute of cuda.h
+  constexpr int kSharedOptIn = 97, kMostDynamicShared = 8;
+  if (bytes == 0 || vendor != GpuVendor::Nvidia) // AMD's take what the device has
+    return FUSERT_OK;
+  if (mostShared == 0)
+    FUSERT_TRY(check(api->deviceAttribute(&mostShared, kSharedOptIn, device),
+                     "asking for the shared memory of a block"));
+  if (bytes > mostShared)
+    return fail(FUSERT_UNSUPPORTED,
+                "a block of kernel '" + k.symbol + "'" +
+                    (k.onnxNodes.empty() ? "" : " (node '" + k.onnxNodes.front() + "')") +
+                    " needs " + std::to_string(bytes) + " bytes of shared memory, GPU number " +
+                    std::to_string(ordinal) + " has " + std::to_string(mostShared) +
+                    ". Compile for this GPU's target");
+  return check(api->setFunctionAttribute(function, kMostDynamicShared, static_cast<int>(bytes)),
+               ("asking for the shared memory of kernel '" + k.symbol + "'").c_str());
 }
 
 /// The driver says how many blocks there is room for; other work on the device does not take it away, since a
@@ -139,8 +161,10 @@ fusert_status GpuDevice::findGridEntries() {
     GridEntry entry;
     FUSERT_TRY(check(api->moduleFunction(&entry.function, module, name.c_str()),
                      ("finding kernel '" + name + "'").c_str()));
+    FUSERT_TRY(allowShared(entry.function, k, k.dynamicSharedOfAll()));
     int ofCore = 0;
-    FUSERT_TRY(check(api->residentBlocks(&ofCore, entry.function, k.units * k.lanes, 0),
+    FUSERT_TRY(check(api->residentBlocks(&ofCore, entry.function, k.units * k.lanes,
+                                         static_cast<size_t>(k.dynamicSharedOfAll())),
                      ("asking for room for kernel '" + name + "'").c_str()));
     entry.resident = int64_t{ofCore} * cores;
     gridEntries[i] = entry;

@@ -45,11 +45,13 @@ private:
   fusert_status openDevice();
   fusert_status loadModule();
   fusert_status findGridEntries();
+  fusert_status allowShared(GpuApi::Handle function, const bundle::Kernel &kernel, int64_t bytes);
   fusert_status uploadWeights(const bundle::Model &model);
   fusert_status findNvidiaMemory(const void *p, const std::string &what, bool &ofDevice) const;
   fusert_status findAmdMemory(const void *p, const std::string &what, bool &ofDevice) const;
   fusert_status onDevice(int which, const std::string &what) const;
   int device = 0, driverVersion = 0, neededVersion = 0;
+  int mostShared = 0; // bytes that a launch may give a block; 0: not asked yet
   bool opened = false;
   GpuApi::Handle module = nullptr;
   GpuApi::Pointer weightBase = 0;

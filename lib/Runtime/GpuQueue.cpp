@@ -160,7 +160,9 @@ fusert_status GpuQueue::launch(Launch &l) {
   return forEachPhase(l, [&](int32_t phase) {
     const int error =
         api.launch(device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
-                   static_cast<unsigned>(threads), 1, 1, 0, stream, parameters.data(), nullptr);
+                   static_cast<unsigned>(threads), 1, 1,
+                   static_cast<unsigned>(k.dynamicSharedOf(static_cast<size_t>(phase))), stream,
+                   parameters.data(), nullptr);
     return error == 0 ? checkedLaunch(k)
                       : device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
   });
@@ -186,9 +188,9 @@ fusert_status GpuQueue::launchGrid(const Launch &l, const GpuDevice::GridEntry &
   int64_t blocks = std::min(widest, entry.resident);
   parameters.push_back(&blocks);
   parameters.push_back(&gridWords);
-  const int error = api.launchCooperative(entry.function, static_cast<unsigned>(blocks), 1, 1,
-                                          static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream,
-                                          parameters.data());
+  const int error = api.launchCooperative(
+      entry.function, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(k.units * k.lanes),
+      1, 1, static_cast<unsigned>(k.dynamicSharedOfAll()), stream, parameters.data());
   if (isCooperativeRefusal(error)) {
     refused[l.kernel] = true;
     launched = false;

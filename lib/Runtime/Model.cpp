@@ -88,8 +88,8 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
     return std::pair(a->target.size(), a->target) > std::pair(b->target.size(), b->target);
   };
   std::stable_sort(candidates.begin(), candidates.end(), newer);
-  int32_t driverNeeded = 0; // the lowest version
-  std::string tooOld;
+  int32_t driverNeeded = 0;    // the lowest version
+  std::string tooOld, refused; // what was said of the newest one
   for (const bundle::Program *p : candidates) {
     program = p;
     device = kind.make(ordinal);
@@ -97,6 +97,8 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
     const int32_t needed = status == FUSERT_UNAVAILABLE ? device->driverNeeded() : 0;
     if (status != FUSERT_UNSUPPORTED && needed == 0)
       return status;
+    if (p == candidates.front())
+      refused = lastError();
     if (needed != 0 && (driverNeeded == 0 || needed < driverNeeded)) {
       driverNeeded = needed;
       tooOld = lastError();
@@ -106,8 +108,8 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
   if (driverNeeded != 0)
     return fail(FUSERT_UNAVAILABLE, tooOld);
   return fail(FUSERT_UNSUPPORTED, "GPU number " + std::to_string(ordinal) +
-                                      " runs none of the bundle's programs (" + inside +
-                                      "). Compile for this GPU's target");
+                                      " runs none of the bundle's programs (" + inside + "); " +
+                                      refused);
 }
 
 void Model::describe() {

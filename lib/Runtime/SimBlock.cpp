@@ -6,12 +6,12 @@
 namespace fusec::rt {
 
 fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, const Launch &l,
-                                         void *function, uint64_t number, SimGrid *ofGrid) {
+                                         const Entry &of, uint64_t number, SimGrid *ofGrid) {
   kernel = &k;
   grid = ofGrid;
   phase = p;
   launch = &l;
-  entry = reinterpret_cast<fusec_sim_kernel>(function);
+  entry = reinterpret_cast<fusec_sim_kernel>(of.function);
   phaseNumber = number;
   counts = {};
   failed = Failure::None;
@@ -21,11 +21,13 @@ fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, con
   threads.resize(static_cast<size_t>(count));
   ready.reserve(static_cast<size_t>(count));
   units.resize(static_cast<size_t>(k.units));
-  sharedMemory.resize(static_cast<size_t>(k.scratchBytes) + FUSEC_SHARED_ALIGN);
+  sharedBytes = static_cast<size_t>(of.sharedBytes);
+  // An odd multiple: no better aligned than the kernel asks for.
+  const auto align = static_cast<uintptr_t>(k.sharedAlign);
+  sharedMemory.resize(sharedBytes + 2 * align);
   shared = reinterpret_cast<uint8_t *>(
-      (reinterpret_cast<uintptr_t>(sharedMemory.data()) + FUSEC_SHARED_ALIGN - 1) /
-      FUSEC_SHARED_ALIGN * FUSEC_SHARED_ALIGN);
-  sharedShadow.reserve(static_cast<size_t>(k.scratchBytes));
+      ((reinterpret_cast<uintptr_t>(sharedMemory.data()) + align - 1) / align | 1) * align);
+  sharedShadow.reserve(sharedBytes);
   phaseSerial = serial + 1;
   phaseBlocks.clear();
   parameters.resize(k.params.size());
@@ -54,7 +56,7 @@ void SimBlockRunner::startThreads(int64_t block) {
     random = SimRandom(seed, phaseNumber, static_cast<uint64_t>(block));
     poison = static_cast<int>(random.below(256));
   }
-  std::memset(shared, poison, static_cast<size_t>(kernel->scratchBytes));
+  std::memset(shared, poison, sharedBytes);
   for (Unit &u : units) {
     u.epoch = 0;
     if (counting)

@@ -16,10 +16,14 @@ class SimBlockRunner {
 public:
   SimBlockRunner(bool counting, uint64_t seed) : counting(counting), seed(seed) {}
 
+  struct Entry {
+    void *function;
+    int64_t sharedBytes; // of its blocks
+  };
   /// Before the blocks of a phase. `phaseNumber` counts the phases that the queue has run.
   /// `grid`: of a kernel whose phases wait for counters, in its entry for all phases; else null.
   fusert_status startPhase(const bundle::Kernel &kernel, int32_t phase, const Launch &launch,
-                           void *entry, uint64_t phaseNumber, SimGrid *grid = nullptr);
+                           const Entry &entry, uint64_t phaseNumber, SimGrid *grid = nullptr);
   /// False when the block did not end well: see failure().
   bool runBlock(int64_t block);
 
@@ -136,8 +140,9 @@ private:
   std::vector<int32_t> ready; // with a seed: threads that are Ready
   std::vector<Unit> units;
   std::vector<Parameter> parameters;
-  std::vector<uint8_t> sharedMemory; // with room to align it to 128
+  std::vector<uint8_t> sharedMemory; // with room to align it
   uint8_t *shared = nullptr;
+  size_t sharedBytes = 0;
   SimShadow sharedShadow;
   const bundle::Kernel *kernel = nullptr;
   int32_t phase = 0;

@@ -84,7 +84,7 @@ bool SimBlockRunner::checkGlobal(Thread &t, Parameter &p, uint64_t offset, int32
 bool SimBlockRunner::checkShared(Thread &t, uint64_t address, int32_t bytes, int32_t flags,
                                  int32_t site) {
   const uint64_t offset = address - reinterpret_cast<uint64_t>(shared);
-  const auto size = static_cast<uint64_t>(kernel->scratchBytes);
+  const uint64_t size = sharedBytes;
   if (offset > size || size - offset < static_cast<uint64_t>(bytes))
     return broken(t, site,
                   verb(flags) + " of " + std::to_string(bytes) + " bytes at offset " +

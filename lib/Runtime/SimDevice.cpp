@@ -120,8 +120,9 @@ fusert_status SimQueue::runGrid(Launch &l) {
   fusert_status status = FUSERT_OK;
   std::vector<SimBlockRunner::Stop> stops(blocks, SimBlockRunner::Stop::GridBarrier);
   for (size_t i = 0; status == FUSERT_OK && i < blocks; ++i)
-    status = resident[i]->startPhase(kernel, 0, l, device.gridEntries[l.kernel], phases,
-                                     kernel.waits ? &grid : nullptr);
+    status =
+        resident[i]->startPhase(kernel, 0, l, {device.gridEntries[l.kernel], kernel.scratchBytes},
+                                phases, kernel.waits ? &grid : nullptr);
   for (bool first = true; status == FUSERT_OK && stops[0] == SimBlockRunner::Stop::GridBarrier;
        first = false, ++phases) {
     if (!first)
@@ -184,9 +185,12 @@ fusert_status SimQueue::toBarrier(const Launch &l, bool first,
 fusert_status SimQueue::runPhase(const Launch &l, int32_t phase) {
   const int64_t blocks = l.grids[phase];
   const auto tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
+  const bundle::Kernel &kernel = device.program->kernels[l.kernel];
+  const int64_t shared =
+      kernel.dynamicShared.empty() ? kernel.scratchBytes : kernel.dynamicShared[phase];
   for (int32_t i = 0; i < tasks; ++i)
-    FUSERT_TRY(runners[i]->startPhase(device.program->kernels[l.kernel], phase, l,
-                                      device.entries[l.kernel][phase], phases));
+    FUSERT_TRY(runners[i]->startPhase(kernel, phase, l, {device.entries[l.kernel][phase], shared},
+                                      phases));
   if (seed != 0) {
     order.resize(static_cast<size_t>(blocks));
     std::iota(order.begin(), order.end(), 0);
@@ -242,8 +246,9 @@ fusert_status checkLimits(const bundle::Program &p, const bundle::Kernel &k) {
   };
   if (k.units * k.lanes > p.maxBlockThreads)
     return refuse(k.units * k.lanes, "threads", p.maxBlockThreads);
-  if (k.scratchBytes > p.maxSharedBytes)
-    return refuse(k.scratchBytes, "bytes of shared memory", p.maxSharedBytes);
+  const int64_t most = k.dynamicShared.empty() ? p.maxSharedBytes : p.maxDynamicShared;
+  if (k.scratchBytes > most)
+    return refuse(k.scratchBytes, "bytes of shared memory", most);
   return FUSERT_OK;
 }
 

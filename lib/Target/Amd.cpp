@@ -32,7 +32,7 @@ Target amdTarget(const char *name, int lanes, int cores, const Core &core, doubl
   t.maxUnits = 1024 / lanes;
   t.keepsReads = true;
   t.cores = cores;
-  t.sharedBytesPerBlock = 64 << 10;
+  t.sharedBytesPerBlock = t.staticSharedBytes = 64 << 10; // all that a work-group may have
   t.registersPerCore = core.schedulers * core.registersOfLane * lanes;
   t.maxThreadsPerCore = core.schedulers * core.wavesOfScheduler * lanes;
   t.maxBlocksPerCore = core.workGroups;

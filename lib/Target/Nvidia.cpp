@@ -1,7 +1,8 @@
 // NVIDIA architectures. Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"
-// (registers, threads, blocks, shared memory); CUDA Occupancy Calculator (granules; 1 KiB a block reserved since
-// compute capability 8.0); datasheets of A100 SXM4 40 GB, H100 SXM and H200 (SMs, L2, bandwidth, fp32 rate). What was
-// measured by this project says so; `fusert calibrate` measures most of it on a machine that has one.
+// (registers, threads, blocks, shared memory: of an SM, of a block, of a block that opts in); CUDA Occupancy Calculator
+// (granules; 1 KiB a block reserved since compute capability 8.0); datasheets of A100 SXM4 40 GB, H100 SXM and H200
+// (SMs, L2, bandwidth, fp32 rate). What was measured by this project says so; `fusert calibrate` measures most of it on
+// a machine that has one.
 #include "Target/Tables.h"
 
 namespace fusec {
@@ -10,6 +11,7 @@ namespace {
 
 struct Memory {
   int64_t sharedBytes, l2Bytes; // of an SM, of the device
+  int64_t dynamicSharedBytes;   // of a block
   double l2BytesPerSec, dramBytesPerSec;
 };
 
@@ -25,7 +27,8 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
   t.maxUnits = 32;
   t.keepsReads = true;
   t.cores = cores;
-  t.sharedBytesPerBlock = 48 << 10; // without opting in to more
+  t.sharedBytesPerBlock = t.staticSharedBytes = 48 << 10;
+  t.dynamicSharedBytes = memory.dynamicSharedBytes;
   t.registersPerCore = 65536;
   t.maxThreadsPerCore = 2048;
   t.maxBlocksPerCore = 32;
@@ -64,8 +67,10 @@ std::vector<Target> nvidiaTargets() {
   // From one kernel of a stream to the next: 2 us on an A100 (Souffle, ASPLOS 2024), 2.1 us on an H100, 1.3 us in a
   // CUDA graph (Hazy Research, "Look Ma, No Bubbles!", 2025). L2: of the peak (5,120 bytes a clock, 7.2 TB/s on an
   // A100) what streams reach.
-  return {nvidiaTarget("sm_80", 108, 19.5e12, {164 << 10, 40 << 20, 4.5e12, 1555e9}, 2.0e-6),
-          nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 5.5e12, 4800e9}, 2.1e-6)};
+  return {
+      nvidiaTarget("sm_80", 108, 19.5e12, {164 << 10, 40 << 20, 163 << 10, 4.5e12, 1555e9}, 2.0e-6),
+      nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 227 << 10, 5.5e12, 4800e9},
+                   2.1e-6)};
 }
 
 } // namespace fusec

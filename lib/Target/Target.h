@@ -1,6 +1,7 @@
 #pragma once
 #include "Support/Result.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,12 +55,15 @@ struct Target {
   int maxUnits;        // warps or waves a block; 1 on a CPU
   int cores;           // SMs or CUs; for a CPU the number that Cost assumes
   int64_t
-      sharedBytesPerBlock;   // GPU: static shared memory limit used; CPU: scratch a core (L2 share)
-  int64_t registersPerCore;  // GPU: 32-bit registers an SM; CPU: 0
-  int maxThreadsPerCore;     // GPU
-  int maxBlocksPerCore = 1;  // resident at once; on a CPU a core runs one block after the other
-  int schedulersPerCore = 1; // GPU: each has its part of the registers and of the units
-  int64_t registerGranule = 1;     // GPU: a unit gets registers in multiples of this many
+      sharedBytesPerBlock; // GPU: shared memory that schedules use; CPU: scratch a core (L2 share)
+  /// GPU: shared memory that a block may have as static data of its code, and that a launch may give it, which its
+  /// kernel has to opt in to; 0: launches give none.
+  int64_t staticSharedBytes = 0, dynamicSharedBytes = 0;
+  int64_t registersPerCore;    // GPU: 32-bit registers an SM; CPU: 0
+  int maxThreadsPerCore;       // GPU
+  int maxBlocksPerCore = 1;    // resident at once; on a CPU a core runs one block after the other
+  int schedulersPerCore = 1;   // GPU: each has its part of the registers and of the units
+  int64_t registerGranule = 1; // GPU: a unit gets registers in multiples of this many
   int64_t sharedGranuleBytes = 1;  // GPU: a block gets shared memory in multiples of this
   int64_t sharedReservedBytes = 0; // GPU: what the system takes of it for each block
   double flopsPerSec;  // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
@@ -78,6 +82,7 @@ struct Target {
   bool blocksHaveUnits() const { return maxUnits > 1; }
   /// Units of a block of that many threads; 1 where a block is one unit.
   int unitsOf(int threads) const { return blocksHaveUnits() ? threads / lanes : 1; }
+  int64_t mostSharedBytes() const { return std::max(staticSharedBytes, dynamicSharedBytes); }
   /// A core runs other units while one waits for its results.
   bool hidesLatency() const { return unitsToFill > 1; }
 };

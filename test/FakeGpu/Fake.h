@@ -38,7 +38,7 @@ enum {
   kCaptureUnsupported = 900
 };
 
-constexpr int kMostDevices = 2, kCores = 2;
+constexpr int kMostDevices = 2, kCores = 2, kMostShared = 227 << 10;
 
 struct Context {
   int device = 0, retained = 0;
@@ -50,6 +50,8 @@ struct Module {
 struct Function {
   FakeKernel kernel;
   int parameters, device;
+  unsigned shared;        // bytes that each launch has to give it
+  int allowed = 48 << 10; // bytes that a launch may give it
 };
 struct Allocation {
   size_t bytes;
@@ -83,7 +85,8 @@ struct Driver {
   int devices = 1, version = 12040;
   int failAt = 0, failWith = 0;
   int resident = 4; // blocks of a core
-  int refusal = 0;  // of cooperative launches
+  int shared = kMostShared;
+  int refusal = 0; // of cooperative launches
   FakeGpuState state{};
   Context primary[kMostDevices], other; // `other`: one that is not a primary one
   std::map<uint64_t, Allocation> allocations;
@@ -102,6 +105,8 @@ int misuse(const std::string &text, int error);
 /// Counts and logs a call; the error to return at once, or success.
 int enter(const char *name, bool needsContext);
 int deviceInUse();
+/// Of that handle, on the device in use; null where there is none.
+Function *functionOf(void *handle);
 
 /// The allocation that holds these bytes, or null.
 const Allocation *allocationOf(uint64_t p, size_t bytes);

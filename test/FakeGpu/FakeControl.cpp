@@ -57,12 +57,14 @@ EXPORT void fakeGpuReset(void) {
   driver.devices = 1;
   driver.version = 12040;
   driver.resident = 4;
+  driver.shared = kMostShared;
   driver.refusal = 0;
   currentContexts.clear(); // a call that was to fail may have left one
   for (auto &stream : driver.defaults)
     stream->pending.clear();
 }
 EXPORT void fakeGpuSetResident(int blocks) { driver.resident = blocks; }
+EXPORT void fakeGpuSetShared(int bytes) { driver.shared = bytes; }
 EXPORT void fakeGpuRefuseCooperative(int error) { driver.refusal = error; }
 EXPORT void fakeGpuFailAt(int n, int error) {
   std::lock_guard lock(driver.mutex);

@@ -5,6 +5,13 @@
 
 using namespace fake;
 
+Function *fake::functionOf(void *handle) {
+  for (auto &[key, f] : driver.functions)
+    if (&f == handle && driver.modules.count(key.first) && f.device == deviceInUse())
+      return &f;
+  return nullptr;
+}
+
 EXPORT int NAME(cuInit, hipInit)(unsigned flags) {
   ENTER("init", false);
   driver.ready = true;
@@ -65,8 +72,13 @@ EXPORT int cuCtxPopCurrent_v2(void **context) {
 }
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
   ENTER("deviceAttribute", false);
-  const std::map<int, int> known = {{16, kCores}, {38, 1 << 20},  {75, 9},
-                                    {76, 0},      {81, 48 << 10}, {95, driver.resident > 0}};
+  const std::map<int, int> known = {{16, kCores},
+                                    {38, 1 << 20},
+                                    {75, 9},
+                                    {76, 0},
+                                    {81, 48 << 10},
+                                    {95, driver.resident > 0},
+                                    {97, driver.shared}};
   auto found = known.find(attribute);
   if (found == known.end())
     return misuse("deviceAttribute of an unknown one", kInvalidValue);
@@ -125,7 +137,22 @@ EXPORT int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **function, void
   if (!kernel || !parameters)
     return kNotFound;
   Function &f = driver.functions[{m, name}];
-  f = {reinterpret_cast<FakeKernel>(kernel), *static_cast<int *>(parameters), m->device};
+  void *shared = dlsym(m->library, (std::string(name) + "_shared").c_str());
+  f = {reinterpret_cast<FakeKernel>(kernel), *static_cast<int *>(parameters), m->device,
+       shared ? *static_cast<unsigned *>(shared) : 0};
   *function = &f;
   return kSuccess;
 }
+#ifdef FAKE_NVIDIA
+EXPORT int cuFuncSetAttribute(void *function, int attribute, int value) {
+  ENTER("setFunctionAttribute", true);
+  constexpr int kMostDynamicShared = 8;
+  Function *f = functionOf(function);
+  if (!f)
+    return misuse("setFunctionAttribute of a function that does not exist", kInvalidHandle);
+  if (attribute != kMostDynamicShared || value < 0 || value > driver.shared)
+    return misuse("setFunctionAttribute that the device does not have", kInvalidValue);
+  f->allowed = value;
+  return kSuccess;
+}
+#endif

@@ -8,7 +8,8 @@
  * too, which have only been read when their call returns; streams that do not wait for the default stream run ahead of
  * them, and whoever then touches their memory, or that of another device, misuses the driver.
  * An image is the text "FAKE:" and the path of a shared library; function NAME of a module is the function NAME of that
- * library, which also exports int NAME_params. The PTX that measures a device has its twins in FakeKernels.c. */
+ * library, which also exports int NAME_params and, where launches give it shared memory, int NAME_shared. The PTX that
+ * measures a device has its twins in FakeKernels.c. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,6 +32,8 @@ void fakeGpuSetDevices(int count); /* at most 2 */
 void fakeGpuSetVersion(int version);
 /* Blocks of any kernel that a core holds at once (NVIDIA); 0: no cooperative launches. There are two cores. */
 void fakeGpuSetResident(int blocks);
+/* Bytes of shared memory that a launch may give a block (NVIDIA); at first 227 KiB. */
+void fakeGpuSetShared(int bytes);
 /* Each cooperative launch returns `error`; 0: none does. */
 void fakeGpuRefuseCooperative(int error);
 /* CU_STREAM_CAPTURE_STATUS of a stream. While it is not 0, the stream takes no work; waiting and allocating fail. */

@@ -27,6 +27,14 @@ EXPORT void add_grid(void **p, unsigned grid, unsigned block) {
   add_p0(p, 1u << 20, block);
 }
 
+/* The same where launches give blocks shared memory. */
+EXPORT int wide_p0_params = 4, wide_p0_shared = 200000;
+EXPORT void wide_p0(void **p, unsigned grid, unsigned block) { add_p0(p, grid, block); }
+EXPORT int wide_p1_params = 4, wide_p1_shared = 0;
+EXPORT void wide_p1(void **p, unsigned grid, unsigned block) { add_p1(p, grid, block); }
+EXPORT int wide_grid_params = 6, wide_grid_shared = 200064;
+EXPORT void wide_grid(void **p, unsigned grid, unsigned block) { add_grid(p, grid, block); }
+
 /* Kernels that measure a device: as many turns as they are asked for, in which something happens. */
 static void turns(uint64_t count) {
   for (volatile uint64_t i = 0; i < count; ++i)

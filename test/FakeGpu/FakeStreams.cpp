@@ -174,14 +174,15 @@ int launchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                  unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *stream,
                  void **parameters) {
   if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX == 0 || blockX > 1024 || blockY != 1 ||
-      blockZ != 1 || sharedBytes != 0 || (!isNvidia && uint64_t{gridX} * blockX > UINT32_MAX))
+      blockZ != 1 || (!isNvidia && uint64_t{gridX} * blockX > UINT32_MAX))
     return misuse("launch with an impossible grid", kInvalidValue);
-  const Function *known = nullptr;
-  for (const auto &[key, f] : driver.functions)
-    if (&f == function && driver.modules.count(key.first))
-      known = &f;
-  if (!known || known->device != deviceInUse())
+  const Function *known = functionOf(function);
+  if (!known)
     return misuse("launch of a function that does not exist on the device", kInvalidHandle);
+  if (sharedBytes != known->shared)
+    return misuse("launch with another size of shared memory than the kernel's", kInvalidValue);
+  if (isNvidia && sharedBytes > static_cast<unsigned>(known->allowed))
+    return misuse("launch with more shared memory than the function was allowed", kInvalidValue);
   std::vector<uint64_t> values, touches; // parameters are read before the call returns
   for (int i = 0; i < known->parameters; ++i) {
     values.push_back(*static_cast<uint64_t *>(parameters[i]));
@@ -211,12 +212,15 @@ EXPORT int NAME(cuLaunchKernel,
                       parameters);
 }
 #ifdef FAKE_NVIDIA
-EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int threads,
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
                                                        size_t sharedBytes) {
   ENTER("residentBlocks", true);
+  const Function *known = functionOf(function);
+  if (!known || threads <= 0 || sharedBytes != known->shared ||
+      sharedBytes > static_cast<size_t>(known->allowed))
+    return misuse("residentBlocks of a launch that cannot be", kInvalidValue);
   *blocks = driver.resident;
-  return threads > 0 && sharedBytes == 0 ? kSuccess
-                                         : misuse("residentBlocks of no threads", kInvalidValue);
+  return kSuccess;
 }
 EXPORT int cuLaunchCooperativeKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                                      unsigned blockX, unsigned blockY, unsigned blockZ,

@@ -149,6 +149,7 @@ std::string jsonProgram(const Session &s, const Told &p) {
   return "{\"target\":" + jsonString(p.target) + ",\"kernels\":" + std::to_string(p.kernels) +
          ",\"steps\":" + std::to_string(p.steps) +
          ",\"code_bytes\":" + std::to_string(p.codeBytes) +
+         ",\"dynamic_shared_bytes\":" + std::to_string(p.dynamicSharedBytes) +
          ",\"min_driver\":" + std::to_string(minDriver(p)) + ",\"images\":[" +
          join(p.images, ",", image) + "],\"memory\":[" +
          join(p.memory, ",", [&](const SizedMemory &m) { return jsonMemory(s, m); }) +
@@ -292,6 +293,9 @@ int info(const InfoOptions &options) {
                 printable(p.target).c_str(), p.kernels, p.steps,
                 static_cast<unsigned long long>(p.codeBytes));
     std::printf("%s%s\n", p.images.empty() ? "" : ": ", join(p.images, ", ", imageText).c_str());
+    if (p.dynamicSharedBytes > 0)
+      std::printf("  shared memory: launches ask for up to %llu bytes a block\n",
+                  static_cast<unsigned long long>(p.dynamicSharedBytes));
     for (const SizedMemory &m : p.memory)
       std::printf("%s\n", memoryText(s, m).c_str());
     for (const Choice &c : p.choices)

@@ -213,7 +213,8 @@ void Session::readPrograms() {
     fusert_program_info p{};
     p.struct_size = sizeof p;
     require(fusert_get_program_info(model, i, &p));
-    programs.push_back({p.target, p.kernels, p.steps, p.code_bytes, {}, {}});
+    programs.push_back(
+        {p.target, p.kernels, p.steps, p.code_bytes, p.dynamic_shared_bytes, {}, {}});
     for (size_t j = 0; j < p.images; ++j) {
       fusert_image_info image{};
       image.struct_size = sizeof image;

@@ -80,7 +80,7 @@ public:
   struct Program {
     std::string target;
     size_t kernels, steps;
-    uint64_t codeBytes;
+    uint64_t codeBytes, dynamicSharedBytes;
     std::vector<Image> images;
     std::vector<Variant> variants; // of all launches, one after the other
   };

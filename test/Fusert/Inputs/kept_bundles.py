@@ -17,7 +17,7 @@ def options(option, place, names, size):
 
 
 kept = sorted(pathlib.Path(folder).iterdir())
-assert kept[0].name == "format-1"
+assert [place.name for place in kept] == [f"format-{n + 1}" for n in range(len(kept))]
 for place in kept:
     bundle = place / "kept.bundle"
     key = ["--public-key", place / "key.pub"]

@@ -74,7 +74,14 @@ assert np.array_equal(y, expected), "outputs changed"
 assert kept == base, (kept, base)
 print("and kept: back in registers")
 
-deep = edited(text, r"seq k:16 \{(\s+stage)", r"seq k:512 {\1")
+deep, y = run(edited(text, r"seq k:16 \{(\s+stage)", r"seq k:512 {\1"), "sim:sm_90")
+assert np.array_equal(y, expected), "outputs changed"
+assert deep[0]["barriers"] < halved[0]["barriers"] / 32, (deep, halved)
+assert json.loads(subprocess.run([fusert, "info", folder + "/b", "--json"], check=True, capture_output=True,
+                                 text=True).stdout)["programs"][0]["dynamic_shared_bytes"] > 100000
+print("depth 512: in shared memory that launches give")
+
+deep = edited(dump("sim:gfx90a"), r"seq k:\d+ \{(\s+stage)", r"seq k:512 {\1")
 open(folder + "/edited.txt", "w").write(deep)
 refused = subprocess.run([fusec, folder + "/edited.txt", "-o", folder + "/none"], capture_output=True, text=True)
 assert refused.returncode == 5 and not os.path.exists(folder + "/none"), refused

@@ -75,7 +75,7 @@ TEST_CASE("header and section table") {
       };
     };
   };
-  refused("this runtime knows format 1", table([](auto &h, auto &) { h.version = 2; }));
+  refused("this runtime knows format 2", table([](auto &h, auto &) { h.version = 3; }));
   refused("version 0", table([](auto &h, auto &) { h.version = 0; }));
   refused("runtime version 7 needed", table([](auto &h, auto &) { h.min_runtime = 7; }));
   refused("byte order", table([](auto &h, auto &) { h.endian_tag = 0x04030201; }));
@@ -275,6 +275,18 @@ TEST_CASE("limits of a GPU") {
   sim(limits, [](Program &p) { p.maxBlockThreads = 1 << 20; });
   sim(limits, [](Program &p) { p.maxSharedBytes = -1; });
   sim(limits, [](Program &p) { p.maxSharedBytes = int64_t{1} << 40; });
+  sim(limits, [](Program &p) { p.maxDynamicShared = -1; });
+  sim(limits, [](Program &p) { p.maxDynamicShared = 1 << 20; });
+  refusedAdd(limits, [](Model &, Program &p) { p.maxDynamicShared = 1; });
+  for (const int32_t align : {0, -128, 64, 192, 2048, INT32_MIN})
+    sim("an alignment of shared memory", [&](Program &p) { p.kernels[0].sharedAlign = align; });
+  refusedAdd("an alignment of shared memory",
+             [](Model &, Program &p) { p.kernels[0].sharedAlign = 256; });
+  const std::string each = "gives each phase of a GPU its shared memory, or none";
+  sim(each, [](Program &p) { p.kernels[1].dynamicShared = {0}; });
+  refusedAdd(each, [](Model &, Program &p) { p.kernels[1].dynamicShared = {0, 0}; });
+  sim("may give 0 to 256", [](Program &p) { p.kernels[1].dynamicShared = {257, 0}; });
+  sim("may give 0 to 256", [](Program &p) { p.kernels[1].dynamicShared = {0, -1}; });
   sim("scratch memory", [](Program &p) { p.kernels[0].scratchBytes = 1 << 30; });
   sim("a grid of 2147483648 blocks",
       [](Program &p) { p.kernels[0].grids = {int64_t{INT32_MAX} + 1}; });

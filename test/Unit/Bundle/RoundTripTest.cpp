@@ -94,6 +94,32 @@ TEST_CASE("what is written is read back") {
   CHECK((read->weights[0].bytes - file.data()) % 4096 == 0);
 }
 
+TEST_CASE("shared memory that launches give is read back, and takes no byte where there is none") {
+  Model m = addModel();
+  Program &p = m.programs[0];
+  setTarget(p, "sm_90");
+  p.images = {{ImageKind::Cubin, {1, 2, 3}, 0}};
+  const Kernel plain = p.kernels[1];
+  const std::vector<uint8_t> before = *writeBundle(m);
+  p.maxDynamicShared = 227 << 10;
+  p.kernels[1].scratchBytes = 200064;
+  p.kernels[1].dynamicShared = {200064, 0};
+  p.kernels[1].sharedAlign = 1024;
+  std::vector<uint8_t> file = *writeBundle(m);
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  INFO(refusal(file));
+  REQUIRE(read.ok());
+  const Program &q = read->programs[0];
+  CHECK(q.maxDynamicShared == 227 << 10);
+  CHECK(q.kernels[0].dynamicShared.empty());
+  CHECK(q.kernels[0].sharedAlign == 128);
+  CHECK(q.kernels[1].dynamicShared == std::vector<int64_t>{200064, 0});
+  CHECK(q.kernels[1].sharedAlign == 1024);
+  p.maxDynamicShared = 0;
+  p.kernels[1] = plain;
+  CHECK(*writeBundle(m) == before);
+}
+
 TEST_CASE("rules of sizes are read back, and need a runtime that knows them") {
   Model m = addModel();
   auto neededRuntime = [](const std::vector<uint8_t> &file) {

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <filesystem>
+#include <map>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -59,7 +60,90 @@ std::vector<CodeImage> compiled(const std::string &target, const CodegenOptions 
   return std::move(*images);
 }
 
+/// Skips the test where there is none.
+CodegenOptions withPtxas() {
+  CodegenOptions options;
+  for (const char *path : {"/usr/local/cuda/bin/ptxas", "/usr/local/bin/ptxas", "/usr/bin/ptxas"})
+    if (options.ptxasPath.empty() && std::filesystem::exists(path))
+      options.ptxasPath = path;
+  if (options.ptxasPath.empty())
+    SKIP("no ptxas on this machine");
+  return options;
+}
+
+/// Turns `rows` rows of 256 around by way of shared memory, then doubles them in a phase of its own.
+std::string turnText(int rows) {
+  const std::string n = std::to_string(rows);
+  return "kernel @turn units 8 lanes 32 {\n  param %x f32[" + n + ",256]\n  param scratch %t f32[" +
+         n + ",256]\n  param out %y f32[" + n + ",256]\n  shared %s f32[" + n +
+         ",256] align 1024\n  phase () {\n    seq r in " + n +
+         " { unit u in 8 { lane l in 32 { %s[r, u*32 + l] = %x[r, u*32 + l] } } }\n    seq r in " +
+         n +
+         " { unit u in 8 { lane l in 32 { %t[r, u*32 + l] = %s[r, u*-32 + l*-1 + 255] } } }\n  "
+         "}\n" +
+         "  phase (r: " + n +
+         ") {\n    unit u in 8 { lane l in 32 { %y[r, u*32 + l] = mul(%t[r, u*32 + l], 2.0) } }\n" +
+         "  }\n}\n";
+}
+
 } // namespace
+
+TEST_CASE("shared memory beyond what code may hold is given by launches", "[codegen]") {
+  struct Case {
+    const char *target;
+    int rows; // of a KiB
+    bool dynamic;
+  };
+  for (const Case &c : {Case{"sm_80", 48, false}, Case{"sm_80", 49, true}, Case{"sm_90", 227, true},
+                        Case{"sim:sm_80", 49, true}, Case{"gfx90a", 64, false}}) {
+    INFO(c.target << " " << c.rows);
+    const Target target = targetNamed(c.target);
+    const GirKernel kernel = kernelFrom(turnText(c.rows));
+    const KernelCode code = kernelCodes({kernel}, target).front();
+    CHECK(code.sharedBytes == c.rows << 10);
+    CHECK(code.sharedAlign == 1024);
+    CHECK(code.dynamicShared ==
+          (c.dynamic ? std::vector<int64_t>{c.rows << 10, 0} : std::vector<int64_t>{}));
+    auto text = emitLlvmText({kernel}, target, false);
+    REQUIRE(text.ok());
+    const std::string external = "@k_turn_p0_shared = external addrspace(3) global [0 x i8], align "
+                                 "1024",
+                      internal = "@k_turn_p0_shared = internal addrspace(3) global [" +
+                                 std::to_string(c.rows << 10) + " x i8] undef, align 1024";
+    CHECK(contains(*text, external) == (c.dynamic && !target.sim));
+    CHECK(contains(*text, internal) == !c.dynamic);
+  }
+  auto images = compileKernels({kernelFrom(turnText(49))}, targetNamed("sm_80"), {});
+  REQUIRE(images.ok());
+  const std::string ptx((*images)[0].bytes.begin(), (*images)[0].bytes.end());
+  INFO(ptx);
+  CHECK(contains(ptx, ".extern .shared .align 1024 .b8 k_turn_p0_shared[]"));
+  CHECK_FALSE(contains(ptx, "k_turn_p1_shared")); // it touches none
+  auto refused = compileKernels({kernelFrom("kernel @k units 1 lanes 8 {\n  param out %y f32[8]\n"
+                                            "  shared %s f32[8] align 256\n  phase () {\n"
+                                            "    lane l in 8 { %s[l] = 1.0 }\n"
+                                            "    lane l in 8 { %y[l] = %s[l*-1 + 7] }\n  }\n}\n")},
+                                targetNamed("x86-64-v3"), {});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(contains(format(refused.errors().front()),
+                 "shared memory is aligned to 256 bytes on GPUs alone"));
+}
+
+TEST_CASE("ptxas takes shared memory that launches give, and resources count it",
+          "[codegen][nvptx]") {
+  const CodegenOptions options = withPtxas();
+  for (const auto &[target, rows] : {std::pair("sm_80", 163), std::pair("sm_90", 227)}) {
+    INFO(target);
+    auto images = compileKernels({kernelFrom(turnText(rows))}, targetNamed(target), options);
+    REQUIRE(images.ok());
+    REQUIRE(images->size() == 2);
+    std::map<std::string, int64_t> bytes;
+    for (const EntryResources &e : (*images)[0].resources)
+      bytes[e.entry] = e.sharedBytes;
+    CHECK(bytes == std::map<std::string, int64_t>{
+                       {"k_turn_grid", rows << 10}, {"k_turn_p0", rows << 10}, {"k_turn_p1", 0}});
+  }
+}
 
 TEST_CASE("PTX has one entry a phase, barriers, shuffles and strict arithmetic",
           "[codegen][nvptx]") {
@@ -85,14 +169,7 @@ TEST_CASE("PTX has one entry a phase, barriers, shuffles and strict arithmetic",
 }
 
 TEST_CASE("ptxas takes the PTX", "[codegen][nvptx]") {
-  std::string ptxas;
-  for (const char *path : {"/usr/local/cuda/bin/ptxas", "/usr/local/bin/ptxas", "/usr/bin/ptxas"})
-    if (ptxas.empty() && std::filesystem::exists(path))
-      ptxas = path;
-  if (ptxas.empty())
-    SKIP("no ptxas on this machine");
-  CodegenOptions options;
-  options.ptxasPath = ptxas;
+  const CodegenOptions options = withPtxas();
   for (const char *target : {"sm_80", "sm_90"}) {
     auto images = compiled(target, options);
     REQUIRE(images.size() == 2);

@@ -70,7 +70,7 @@ TEST_CASE("so it is with what shows when the schedule is lowered") {
 
 TEST_CASE("so it is with blocks that have no room") {
   Searched s("sm_80", kRows);
-  s.target.target.sharedBytesPerBlock = -1;
+  s.target.target.staticSharedBytes = s.target.target.dynamicSharedBytes = -1;
   const int64_t bytes = s.target.gir.kernels.at(0).sharedBytes;
   s.refuses([&] { return lowerToGir(s.program, s.target); }, Diag::LimitExceeded,
             "a block needs " + std::to_string(bytes) +

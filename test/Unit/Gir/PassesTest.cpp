@@ -183,6 +183,44 @@ TEST_CASE("a value from before a loop keeps its bytes until the last iteration h
             .sharedBytes == 128);
 }
 
+TEST_CASE("a shared buffer lies at a multiple of what it asks for") {
+  std::string text =
+      sharedKernel(kWriteS + "unit u in 2 { lane l in 4 { %t[u*4 + l] = 1.0 } }\n" + kReadS +
+                   "unit u in 2 { lane l in 4 { %y[u*4 + l] = "
+                   "%t[floormod(u*4 + l + 4, 8)] } }\n");
+  const std::string small = "%t f32[32]";
+  text.replace(text.find(small), small.size(), "%t f32[32] align 1024");
+  GirKernel kernel = allocated(text);
+  INFO(print(kernel));
+  CHECK(offset(kernel, "s") == 0);
+  CHECK(offset(kernel, "t") == 1024);
+  CHECK(kernel.sharedBytes == 1024 + 128);
+  CHECK(sharedAlignment(kernel) == 1024);
+  CHECK(sharedAlignment(allocated(sharedKernel(kWriteS + kReadS))) == 128);
+  CHECK(print(kernel).find("shared %t f32[32] align 1024 at 1024\n") != std::string::npos);
+  CHECK(print(kernelFrom(print(kernel))) == print(kernel));
+}
+
+TEST_CASE("phases use the shared memory up to the end of their last buffer") {
+  GirKernel kernel = allocated("kernel @k units 1 lanes 4 {\n  param %x f32[8]\n"
+                               "  param out %y f32[8]\n"
+                               "  shared %s f32[100]\n  shared %t f32[40]\n"
+                               "  phase () { lane l in 4 { %s[l] = 1.0 }\n"
+                               "    lane l in 4 { %t[l] = 1.0 }\n"
+                               "    lane l in 4 { %y[l] = add(%s[l*-1 + 3], %t[l*-1 + 3]) } }\n"
+                               "  phase () { lane l in 4 { %y[l + 4] = %x[l] } }\n"
+                               "  phase () { lane l in 4 { %t[l] = %x[l] }\n"
+                               "    lane l in 4 { %y[l] = %t[l*-1 + 3] } }\n}\n");
+  INFO(print(kernel));
+  REQUIRE(offset(kernel, "t") == 512);
+  CHECK(kernel.sharedBytes == 512 + 160);
+  const std::span<const Phase> phases = kernel.phases;
+  CHECK(sharedBytesOf(kernel, phases) == kernel.sharedBytes);
+  CHECK(sharedBytesOf(kernel, phases.subspan(0, 1)) == kernel.sharedBytes);
+  CHECK(sharedBytesOf(kernel, phases.subspan(1, 1)) == 0);
+  CHECK(sharedBytesOf(kernel, phases.subspan(2, 1)) == kernel.sharedBytes); // where %t lies
+}
+
 TEST_CASE("buffers of random kernels that are live together never overlap") {
   // Straight-line kernels: write buffer a, later read it. Live ranges are then known exactly.
   for (unsigned seed = 1; seed <= 50; ++seed) {

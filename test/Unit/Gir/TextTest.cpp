@@ -157,6 +157,15 @@ TEST_CASE("the verifier names the rule that is broken") {
         "expected a value of type i64, this one is f32");
   CHECK(firstError(with(kRowSum, "lane l in 32", "lane b in 32")) ==
         "a loop around this one is named 'b' too");
+  for (const char *align : {"64", "192", "2048", "0"})
+    CHECK(firstError(with(kStagedMatmul, "%as f32[32,16]",
+                          std::string("%as f32[32,16] align ") + align)) ==
+          std::string("an alignment is a power of two from 128 to 1024; %as has ") + align);
+  CHECK(firstError(with(kRowSum, "%acc f32[]", "%acc f32[] align 256")) ==
+        "only Shared buffers have an alignment; %acc");
+  CHECK(firstError(with(with(kStagedMatmul, "lanes 32", "lanes 32 shared 4096"), "%as f32[32,16]",
+                        "%as f32[32,16] align 1024 at 512")) ==
+        "a buffer with an alignment lies at a multiple of it; %as");
 }
 
 TEST_CASE("text of a program is reproduced by print") {

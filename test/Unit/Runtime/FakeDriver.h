@@ -135,6 +135,21 @@ inline std::vector<uint8_t> gridBundle(const std::string &target, int64_t blocks
   return *writeBundle(m);
 }
 
+/// The same with kernels whose launches give a block shared memory.
+inline Model wideModel(const std::vector<std::string> &targets, bool grid) {
+  Model m = gpuModel(targets, {kGoodImage});
+  for (Program &p : m.programs) {
+    Kernel &k = p.kernels[0];
+    k.symbol = "wide";
+    k.grids = {2, 1};
+    k.scratchBytes = 200064;
+    k.dynamicShared = {200000, 0};
+    k.gridBarrier = grid;
+    p.maxDynamicShared = 227 << 10;
+  }
+  return m;
+}
+
 inline std::vector<uint8_t> gpuBundle(const std::string &target,
                                       const std::string &firstImage = "") {
   std::vector<std::string> images = {kGoodImage};

@@ -59,6 +59,47 @@ TEST_CASE("gpu: where the driver refuses blocks that wait for each other, phases
   fake.requireClean();
 }
 
+TEST_CASE("gpu: a function is allowed its shared memory once, when it is loaded") {
+  // The fake driver compares what launches give with what kernels take, and with what it was told to allow.
+  for (const auto &[grid, allowed] : {std::pair(false, 1), std::pair(true, 2)}) {
+    Fake fake(vendors[0]);
+    CHECK(wholeLife(*writeBundle(wideModel({"sm_90"}, grid)), "sm_90", 3) == FUSERT_OK);
+    fake.requireClean();
+    const std::string log = fake.state().log;
+    int count = 0;
+    for (size_t at = 0; (at = log.find("setFunctionAttribute\n", at)) != std::string::npos; ++at)
+      ++count;
+    CHECK(count == allowed); // not for the phase that has none
+    CHECK((log.find("launchCooperative\n") != std::string::npos) == grid);
+  }
+  Fake fake(vendors[1]); // no such call
+  CHECK(wholeLife(*writeBundle(wideModel({"gfx90a"}, false)), "gfx90a") == FUSERT_OK);
+  fake.requireClean();
+}
+
+TEST_CASE("gpu: a device with less shared memory than a kernel needs is refused") {
+  const std::string lack =
+      "a block of kernel 'wide' (node 'node_add') needs 200000 bytes of shared "
+      "memory, GPU number 0 has 101376. Compile for this GPU's target";
+  Fake fake(vendors[0]);
+  fake.call<void(int)>("fakeGpuSetShared")(99 << 10);
+  CHECK(wholeLife(*writeBundle(wideModel({"sm_90"}, false)), "sm_90") == FUSERT_UNSUPPORTED);
+  CHECK(fusert_last_error() == lack);
+  Model m = wideModel({"sm_90", "sm_80"}, true);
+  CHECK(wholeLife(*writeBundle(m), "cuda") == FUSERT_UNSUPPORTED);
+  CHECK(fusert_last_error() ==
+        "GPU number 0 runs none of the bundle's programs (sm_90, sm_80); " + lack);
+  // The program for an older architecture may need less.
+  m.programs[1] = gpuModel({"sm_80"}, {kGoodImage}).programs[0];
+  CHECK(wholeLife(*writeBundle(m), "cuda") == FUSERT_OK);
+  fake.requireClean();
+  // Enough for a phase, not for all of them in one launch.
+  fake.call<void(int)>("fakeGpuSetShared")(200032);
+  CHECK(wholeLife(*writeBundle(wideModel({"sm_90"}, false)), "sm_90") == FUSERT_OK);
+  CHECK(wholeLife(*writeBundle(wideModel({"sm_90"}, true)), "sm_90") == FUSERT_UNSUPPORTED);
+  fake.requireClean();
+}
+
 TEST_CASE("gpu: a grid that the driver cannot count is refused") {
   for (const Vendor &v : vendors) {
     Fake fake(v);
@@ -74,10 +115,13 @@ TEST_CASE("gpu: a grid that the driver cannot count is refused") {
 }
 
 TEST_CASE("gpu: each call may fail; nothing leaks and the next try works") {
-  for (const bool grid : {false, true})
+  enum Kind { Plain, Grid, Wide };
+  for (const Kind kind : {Plain, Grid, Wide})
     for (const Vendor &v : vendors) {
       Fake fake(v);
-      const std::vector<uint8_t> bytes = grid ? gridBundle(v.target, 2) : gpuBundle(v.target);
+      const std::vector<uint8_t> bytes = kind == Plain  ? gpuBundle(v.target)
+                                         : kind == Grid ? gridBundle(v.target, 2)
+                                                        : *writeBundle(wideModel({v.target}, true));
       REQUIRE(wholeLife(bytes, v.target) == FUSERT_OK);
       const int calls = fake.state().calls;
       REQUIRE(calls > 20);

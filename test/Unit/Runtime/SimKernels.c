@@ -56,6 +56,12 @@ KERNEL(good_reverse) {
   store(t, 1, base + t->thread, loadShared(t, 63 - t->thread, 3), 4);
 }
 
+/* out[i] = the largest power of two that divides the address of the shared memory */
+KERNEL(alignment) {
+  const uintptr_t address = (uintptr_t)t->shared;
+  store(t, 1, t->block * 64 + t->thread, (float)(address & -address), 0);
+}
+
 /* The same without the barrier. */
 KERNEL(missing_barrier) {
   const int64_t base = t->block * 64;

@@ -24,7 +24,9 @@ struct SimRun {
   uint64_t seed = 0;
   int64_t sharedBytes = 8192;
   bool gridBarrier = false; // two phases, the second of one block, and an entry for both
-  bool waits = false;       // the same, the second of as many blocks, which wait for counters
+  int32_t align = 128;
+  std::vector<int64_t> dynamicShared = {};
+  bool waits = false; // the same, the second of as many blocks, which wait for counters
 };
 
 /// Runs one sim kernel.
@@ -48,6 +50,9 @@ Outcome runSim(const std::string &symbol, const SimRun &run) {
   k.units = run.units;
   k.lanes = 32;
   k.scratchBytes = run.sharedBytes;
+  k.sharedAlign = run.align;
+  k.dynamicShared = run.dynamicShared;
+  p.maxDynamicShared = 227 << 10;
   k.gridBarrier = run.gridBarrier || run.waits;
   k.waits = run.waits;
   if (k.gridBarrier)
@@ -268,6 +273,23 @@ TEST_CASE("sim: a block that the device would refuse") {
   CHECK(memory.status == FUSERT_CHECK_FAILED);
   CHECK(memory.error == "kernel 'good_reverse' (node 'node_good_reverse'): a block has 49153 bytes "
                         "of shared memory, 'sim:sm_90' allows 49152");
+  const int64_t most = 227 << 10;
+  const auto reverse = [](int64_t bytes, int64_t given) {
+    return runSim("good_reverse", {.size = 128,
+                                   .outSize = 128,
+                                   .blocks = 2,
+                                   .units = 2,
+                                   .sharedBytes = bytes,
+                                   .dynamicShared = {given}});
+  };
+  CHECK(reverse(most, most).status == FUSERT_OK);
+  CHECK(reverse(most + 1, most).error ==
+        "kernel 'good_reverse' (node 'node_good_reverse'): a block has 232449 bytes of shared "
+        "memory, 'sim:sm_90' allows 232448");
+  // A phase has what its launch gives, not what the kernel's others have.
+  CHECK(reverse(most, 256).status == FUSERT_OK);
+  CHECK(reverse(most, 252).error.find("of shared memory, which has 252 bytes") !=
+        std::string::npos);
   Model m = emptyModel("sim:sm_90");
   Program &p = m.programs[0];
   m.symbols = {{"n", 64, 64, 64, 1}};
@@ -296,6 +318,15 @@ TEST_CASE("sim: a block that the device would refuse") {
                                             "block has 64 threads, 'sim:sm_90' allows 32");
   p.maxBlockThreads = 64;
   CHECK(load() == FUSERT_OK);
+}
+
+TEST_CASE("sim: shared memory is aligned as the kernel says, and no better") {
+  for (const int32_t align : {128, 256, 1024}) {
+    const Outcome r =
+        runSim("alignment", {.size = 64, .outSize = 64, .blocks = 1, .units = 2, .align = align});
+    REQUIRE(r.status == FUSERT_OK);
+    CHECK(r.out == std::vector<float>(64, float(align)));
+  }
 }
 
 TEST_CASE("sim: a seed changes the order, and nothing else of a kernel that keeps the rules") {

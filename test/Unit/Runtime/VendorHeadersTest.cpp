@@ -55,12 +55,15 @@ SAME(streamDestroy, cuStreamDestroy);
 SAME(streamWait, cuStreamSynchronize);
 SAME(launch, cuLaunchKernel);
 SAME(launchCooperative, cuLaunchCooperativeKernel);
+SAME(setFunctionAttribute, cuFuncSetAttribute);
+static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == 8);
 SAME(residentBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
 SAME(deviceAttribute, cuDeviceGetAttribute);
 SAME(deviceName, cuDeviceGetName);
 static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16 &&
               CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH == 95 &&
               CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE == 38 &&
+              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN == 97 &&
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR == 81 &&
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 &&
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);

@@ -37,6 +37,7 @@ TEST_CASE("Every target is found by its name, a GPU also behind sim:") {
     CHECK(simulated->sim);
     CHECK(simulated->name == "sim:" + t.name);
     CHECK(simulated->sharedBytesPerBlock == t.sharedBytesPerBlock);
+    CHECK(simulated->mostSharedBytes() == t.mostSharedBytes());
     CHECK(simulated->lanes == t.lanes);
   }
   CHECK(names.count(lookupTarget("host")->name));
@@ -78,6 +79,7 @@ TEST_CASE("Units, registers and memory fit together") {
     CHECK(t.memory.front().bytesPerSec * t.cores > t.memory.back().bytesPerSec);
     if (t.kind == TargetKind::Cpu) {
       CHECK(t.maxUnits == 1);
+      CHECK(t.mostSharedBytes() == 0);
       CHECK(t.lanes * 4 == (t.name == "x86-64-v3" ? 32 : 64)); // bytes of a ymm, a zmm register
       CHECK(t.vectorRegisters == (t.name == "x86-64-v3" ? 16 : 32));
       CHECK((t.vectorLanes && t.nearestIsCache && !t.keepsReads && !t.hidesLatency()));
@@ -86,7 +88,11 @@ TEST_CASE("Units, registers and memory fit together") {
     }
     CHECK(t.maxUnits * t.lanes == 1024); // threads a block, for both vendors
     CHECK(t.maxUnits * t.lanes <= t.maxThreadsPerCore);
-    CHECK(t.sharedBytesPerBlock <= t.memory.front().capacityBytes);
+    // A block that has all it may have is alone on its core.
+    CHECK(t.sharedBytesPerBlock <= t.mostSharedBytes());
+    CHECK(t.mostSharedBytes() + t.sharedReservedBytes == t.memory.front().capacityBytes);
+    CHECK(t.staticSharedBytes > 0);
+    CHECK((t.dynamicSharedBytes > 0) == (t.kind == TargetKind::Nvidia));
     // A block of the largest size can have 32 registers a thread.
     CHECK(t.registersPerCore >= 32 * 1024);
     CHECK(t.vectorRegisters <= 256);
