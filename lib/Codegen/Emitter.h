@@ -68,9 +68,6 @@ private:
   void emit(const Stmt &s);
   void emitLoop(const Stmt &s);
   void emitSeq(const Stmt &s, llvm::Value *trip);
-  int64_t emittedStatements(const std::vector<Stmt> &stmts, int64_t limit) const;
-  bool isShort(const Scalar &trip) const;
-  bool isTested(const std::vector<Stmt> &stmts, VarId var) const;
   void emitIf(const Stmt &s);
   void emitMasked(const std::vector<Stmt> &stmts, const Predicate &p, bool versioned);
   void emitWhile(const Stmt &s);

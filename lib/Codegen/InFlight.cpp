@@ -2,6 +2,7 @@
 // waits for memory in each; ptxas unrolls such loops by itself, LLVM's AMDGPU back end does not. And each branch around
 // a read is a wait for it, so that a read under a condition goes to a place of its own where the condition fails.
 #include "Codegen/Emitter.h"
+#include "Codegen/Unrolling.h"
 
 #include "Gir/Walk.h"
 
@@ -94,7 +95,8 @@ void Emitter::takeTurnsAtOnce(const Stmt &loop, llvm::BranchInst &back) const {
   int64_t ofTurn = 0;
   for (const auto &[id, times] : reads)
     ofTurn += times;
-  const int64_t statements = std::max<int64_t>(emittedStatements(loop.body, kMostStatements), 1);
+  const int64_t statements =
+      std::max<int64_t>(emittedStatements(kernel, loop.body, kMostStatements), 1);
   int64_t turns = 1;
   const int64_t divisions = countDivisions(kernel, loop.body);
   while (turns < kMostTurns && turns * ofTurn < wanted &&

@@ -79,13 +79,6 @@ private:
     });
   }
 
-  bool dependsOn(NodeId index, VarId var) const {
-    const std::vector<NodeId> nodes = kernel.body.reachable({index});
-    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-      return kernel.body[id].op == ScalarOp::Axis && kernel.body[id].index == var;
-    });
-  }
-
   /// What `other` writes, or reads of what nobody writes, once for each buffer.
   void ask(const Stmt &busy, const Stmt &other, bool writes) {
     if (!sameTrip(busy, other))
@@ -127,7 +120,7 @@ private:
     access.index = indices.front();
     if (!access.isWritten) {
       auto inner = std::find_if(around.rbegin(), around.rend(),
-                                [&](VarId var) { return dependsOn(access.index, var); });
+                                [&](VarId var) { return dependsOn(kernel, access.index, var); });
       if (inner == around.rend())
         return;
       access.next = *inner;

@@ -1,6 +1,7 @@
 // Loops, control and writes. Where lanes are vector elements, an If whose predicate differs between lanes is a mask;
 // where they are threads it is a branch.
 #include "Codegen/Emitter.h"
+#include "Codegen/Unrolling.h"
 
 #include "Gir/Walk.h"
 
@@ -60,44 +61,6 @@ void Emitter::emitLoop(const Stmt &s) {
   }
 }
 
-/// Statements that are emitted for a list, or `limit` as soon as that is reached. A Seq loop counts as its limit:
-/// loops around it gain nothing by being unrolled.
-int64_t Emitter::emittedStatements(const std::vector<Stmt> &stmts, int64_t limit) const {
-  int64_t sum = 0;
-  for (const Stmt &s : stmts) {
-    int64_t once = 1 + emittedStatements(s.body, limit) + emittedStatements(s.elseBody, limit);
-    const Scalar *trip = s.kind == StmtKind::Loop ? &kernel.body[s.trip] : nullptr;
-    if (s.kind == StmtKind::While || (trip && s.loop == LoopKind::Seq && !isShort(*trip)))
-      return limit;
-    if (trip && (s.loop == LoopKind::Unroll || s.loop == LoopKind::Seq))
-      once *= trip->imm;
-    sum += once;
-    if (sum >= limit)
-      return limit;
-  }
-  return sum;
-}
-
-bool Emitter::isShort(const Scalar &trip) const {
-  return trip.op == ScalarOp::Const && trip.imm <= 8;
-}
-
-/// True if a read under `stmts` tests a predicate that `var` goes into.
-bool Emitter::isTested(const std::vector<Stmt> &stmts, VarId var) const {
-  auto goesInto = [&](NodeId predicate) {
-    const std::vector<NodeId> nodes = kernel.body.reachable({predicate});
-    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-      return kernel.body[id].op == ScalarOp::Axis && kernel.body[id].index == var;
-    });
-  };
-  return std::any_of(stmts.begin(), stmts.end(), [&](const Stmt &s) {
-    for (NodeId id : kernel.body.reachable(exprRoots(s)))
-      if (kernel.body[id].op == ScalarOp::ReadIf && goesInto(kernel.body[id].args[0]))
-        return true;
-    return isTested(s.body, var) || isTested(s.elseBody, var);
-  });
-}
-
 /// for (i = 0; i < trip; ++i), with the test at the end and one before it. A few iterations of little work (the taps of
 /// a filter) are written out; twice as much where padding is then at constant lanes (a row of a window in two tiles,
 /// whose masks would cost more than its values).
@@ -106,8 +69,8 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   if (constant && constant->getSExtValue() <= 0)
     return;
   const Scalar &node = kernel.body[s.trip];
-  const int64_t most = isShort(node) && isTested(s.body, s.var) ? 600 : 300;
-  if (isShort(node) && emittedStatements(s.body, most) * node.imm < most) {
+  const int64_t most = isShort(node) && isTested(kernel, s.body, s.var) ? 600 : 300;
+  if (isShort(node) && emittedStatements(kernel, s.body, most) * node.imm < most) {
     for (int64_t i = 0; i < node.imm; ++i) {
       vars[s.var] = {b.getInt64(i)};
       emit(s.body);

@@ -101,6 +101,12 @@ std::vector<bool> laneVarying(const GirKernel &kernel) {
   return varying;
 }
 
+bool dependsOn(const GirKernel &kernel, NodeId node, VarId var) {
+  return std::ranges::any_of(kernel.body.reachable({node}), [&](NodeId id) {
+    return kernel.body[id].op == ScalarOp::Axis && kernel.body[id].index == var;
+  });
+}
+
 IndexRange rangeOfTrip(const GirKernel &kernel, NodeId trip) {
   const Scalar &s = kernel.body[trip];
   if (s.op == ScalarOp::Const || s.op == ScalarOp::Dim)

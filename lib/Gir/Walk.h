@@ -32,6 +32,9 @@ inline bool writesBuffer(const Stmt &s) {
 /// that each lane has for itself.
 std::vector<bool> laneVarying(const GirKernel &kernel);
 
+/// Whether the loop variable is among the operands of the node.
+bool dependsOn(const GirKernel &kernel, NodeId node, VarId var);
+
 /// Range of a loop variable whose loop has this trip count.
 IndexRange rangeOfTrip(const GirKernel &kernel, NodeId trip);
 

@@ -1,0 +1,37 @@
+#include "Codegen/Unrolling.h"
+
+#include "Gir/Walk.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+bool isShort(const Scalar &trip) { return trip.op == ScalarOp::Const && trip.imm <= 8; }
+
+int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmts, int64_t limit) {
+  int64_t sum = 0;
+  for (const Stmt &s : stmts) {
+    int64_t once =
+        1 + emittedStatements(kernel, s.body, limit) + emittedStatements(kernel, s.elseBody, limit);
+    const Scalar *trip = s.kind == StmtKind::Loop ? &kernel.body[s.trip] : nullptr;
+    if (s.kind == StmtKind::While || (trip && s.loop == LoopKind::Seq && !isShort(*trip)))
+      return limit;
+    if (trip && (s.loop == LoopKind::Unroll || s.loop == LoopKind::Seq))
+      once *= trip->imm;
+    sum += once;
+    if (sum >= limit)
+      return limit;
+  }
+  return sum;
+}
+
+bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var) {
+  return std::ranges::any_of(stmts, [&](const Stmt &s) {
+    for (NodeId id : kernel.body.reachable(exprRoots(s)))
+      if (kernel.body[id].op == ScalarOp::ReadIf && dependsOn(kernel, kernel.body[id].args[0], var))
+        return true;
+    return isTested(kernel, s.body, var) || isTested(kernel, s.elseBody, var);
+  });
+}
+
+} // namespace fusec

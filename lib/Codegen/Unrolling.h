@@ -1,0 +1,17 @@
+#pragma once
+// What the emitter asks of a loop before it writes its iterations out one behind the other.
+#include "Gir/Gir.h"
+
+namespace fusec {
+
+/// True for the constant trip of a loop whose iterations may be written out.
+bool isShort(const Scalar &trip);
+
+/// Statements that are emitted for a list, or `limit` as soon as that is reached. A Seq loop that is not short counts
+/// as the limit: loops around it gain nothing by being unrolled.
+int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmts, int64_t limit);
+
+/// True if a read under `stmts` tests a predicate that `var` goes into.
+bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var);
+
+} // namespace fusec
