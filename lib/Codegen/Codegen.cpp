@@ -67,7 +67,7 @@ Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
   auto module = std::make_unique<llvm::Module>(code.symbol, context);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
-  Emitter emitter(kernel, code, *hooks, *module);
+  Emitter emitter(kernel, code, target.kernels, *hooks, *module);
   FUSEC_CHECK(emitter.run());
   hooks->defineMachine(*module, kernel);
   std::string problem;

@@ -13,10 +13,10 @@ using llvm::Value;
 static_assert(kSharedAlignment == FUSEC_SHARED_ALIGN &&
               kMostSharedAlignment == FUSEC_MOST_SHARED_ALIGN);
 
-Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks,
-                 llvm::Module &module)
-    : kernel(k), code(code), hooks(hooks), module(module), context(module.getContext()),
-      b(context, llvm::InstSimplifyFolder(module.getDataLayout())),
+Emitter::Emitter(const GirKernel &k, const KernelCode &code, std::span<const MicroKernel> kernels,
+                 const TargetHooks &hooks, llvm::Module &module)
+    : kernel(k), code(code), kernels(kernels), hooks(hooks), module(module),
+      context(module.getContext()), b(context, llvm::InstSimplifyFolder(module.getDataLayout())),
       threads(hooks.lanesAreThreads()), width(threads ? 1 : k.lanes), symbols(k.usedSymbols()) {
   setRanges(kernel);
   const std::vector<Scalar> &nodes = kernel.body.nodes;

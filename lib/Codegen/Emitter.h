@@ -40,8 +40,9 @@ struct Predicate {
 /// Makes one LLVM module for one kernel. One object, one kernel; the members are grouped by file.
 class Emitter {
 public:
-  Emitter(const GirKernel &kernel, const KernelCode &code, const TargetHooks &hooks,
-          llvm::Module &module);
+  /// `kernels`: the target's micro-kernels, which outlive it.
+  Emitter(const GirKernel &kernel, const KernelCode &code, std::span<const MicroKernel> kernels,
+          const TargetHooks &hooks, llvm::Module &module);
   /// Entry points of all phases. A construct that the emitter does not have is reported.
   Status run();
 
@@ -111,6 +112,10 @@ private:
   bool readsRegisters(NodeId id) const;
   bool emitChosen(const Stmt &s, const Predicate &p);
   bool emitChosenStore(const Stmt &s, const Predicate &p);
+
+  // Products.cpp: products that a micro-kernel makes.
+  class ProductOperands;
+  void emitProduct(const Stmt &loop);
 
   // Memory.cpp
   struct Place {
@@ -237,6 +242,7 @@ private:
 
   GirKernel kernel; // with ranges set
   const KernelCode &code;
+  const std::span<const MicroKernel> kernels;
   const TargetHooks &hooks;
   llvm::Module &module;
   llvm::LLVMContext &context;

@@ -33,6 +33,8 @@ void Emitter::emit(const Stmt &s) {
 }
 
 void Emitter::emitLoop(const Stmt &s) {
+  if (!s.kernel.empty())
+    return emitProduct(s);
   switch (s.loop) {
   case LoopKind::Block: assert(false && "Block loops stand in a phase's head"); return;
   case LoopKind::Unit:

@@ -60,7 +60,8 @@ enum class StmtKind : uint8_t {
 ///
 /// Loop: Unit loops have trip == GirKernel::units, Lane loops trip == GirKernel::lanes; they contain no other
 ///   loop of their kind, a Unit loop contains no Sync of Block scope and a Lane loop no Sync. Unroll loops have a
-///   constant trip.
+///   constant trip. One with a `kernel` is the product that a micro-kernel of the target makes (Target/MicroKernel.h),
+///   with operands and tile of registers as Product.h finds them; it means what its loops do.
 /// If: `predicate` may differ between lanes (inside a Lane loop).
 /// While: runs body as long as `predicate` holds; only outside Lane loops, the predicate is uniform.
 /// Store: buffer[indices] = value. Outside a Lane loop a store to Shared or Global is done once a block (once a
@@ -96,6 +97,7 @@ struct Stmt {
   int distance = 0;
   SyncScope scope = SyncScope::Block;
   CounterId counter = -1; // Signal, Wait
+  std::string kernel;     // Loop
 };
 
 /// Counters of blocks that have ended, in device memory: 0 when the kernel starts. All Signals of one set stand in one

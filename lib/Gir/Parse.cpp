@@ -299,6 +299,9 @@ private:
     FUSEC_TRY(s.var, bind(kind));
     FUSEC_CHECK(in.expect("in"));
     FUSEC_TRY(s.trip, expr(reader, DType::I64));
+    if (in.accept("kernel")) {
+      FUSEC_TRY(s.kernel, in.nameText());
+    }
     FUSEC_CHECK(statements(s.body, depth + 1));
     scope.erase(varName);
     return s;

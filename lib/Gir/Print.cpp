@@ -26,7 +26,7 @@
 // %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]" is LaneReduce, "exchange
 // %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines say
 // what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's table
-// does.
+// does. "unroll i in 6 kernel avx2.f32 { .. }" is the product that this micro-kernel makes.
 #include "Expr/BodyText.h"
 #include "Gir/Walk.h"
 #include "Support/TypeText.h"
@@ -138,6 +138,8 @@ private:
     switch (s.kind) {
     case StmtKind::Loop:
       out += std::string(name(s.loop)) + " " + kernel.vars[s.var].name + " in " + text.roots[0];
+      if (!s.kernel.empty())
+        out += " kernel " + nameToText(s.kernel);
       block(s.body, indent);
       break;
     case StmtKind::If:

@@ -86,6 +86,8 @@ private:
     if (inner.empty())
       return false;
     if (isZero[s.var]) {
+      if (!s.kernel.empty() && inner.size() == 1 && inner[0].kind == StmtKind::Loop)
+        inner[0].kernel = s.kernel; // what is left of the product
       splice(std::move(inner));
       return false;
     }

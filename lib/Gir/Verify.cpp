@@ -1,5 +1,6 @@
 // The rules of a kernel, in the order of its text.
 #include "Expr/BodyText.h"
+#include "Gir/Product.h"
 #include "Gir/ResidentGrid.h"
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
@@ -327,6 +328,11 @@ private:
     if (!bind(s.var, s.loop))
       return;
     statements(s.body, c);
+    if (!s.kernel.empty() && errors.empty())
+      need(productOf(kernel, s).has_value(),
+           "the loops of a micro-kernel, Unroll and Lane ones, hold a Sum into registers of a "
+           "product of two Reads, rows of the one and columns of the other",
+           given + " kernel " + s.kernel);
     unbind(s.var);
   }
 

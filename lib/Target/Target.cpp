@@ -3,6 +3,7 @@
 #include "Support/Diag.h"
 #include "Target/Tables.h"
 
+#include <algorithm>
 #include <cpuid.h>
 #include <utility>
 
@@ -37,6 +38,11 @@ std::string hostLevel() {
 
 } // namespace
 
+const MicroKernel *Target::kernel(std::string_view wanted) const {
+  const auto found = std::ranges::find(kernels, wanted, &MicroKernel::name);
+  return found == kernels.end() ? nullptr : &*found;
+}
+
 Result<Target> lookupTarget(std::string_view name) {
   std::string wanted(name);
   bool sim = wanted.rfind("sim:", 0) == 0;
@@ -50,6 +56,7 @@ Result<Target> lookupTarget(std::string_view name) {
   for (Target &t : allTargets()) {
     if (t.name != wanted || (sim && t.kind == TargetKind::Cpu))
       continue;
+    t.kernels = microKernels(t);
     t.sim = sim;
     if (sim)
       t.name = "sim:" + t.name;

@@ -1,5 +1,6 @@
 #pragma once
 #include "Support/Result.h"
+#include "Target/MicroKernel.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -77,7 +78,10 @@ struct Target {
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   std::vector<MemoryLevel> memory;
+  std::vector<MicroKernel> kernels; // that run on it, in the order in which they are to be tried
 
+  /// The kernel of that name; null where there is none.
+  const MicroKernel *kernel(std::string_view wanted) const;
   /// Units side by side share a block's memory and meet at its barriers.
   bool blocksHaveUnits() const { return maxUnits > 1; }
   /// Units of a block of that many threads; 1 where a block is one unit.

@@ -306,6 +306,8 @@ private:
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
           weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
         counts.vectorOps += times * weight * shared(node.equation, known.axes[id]);
+    if (const MicroKernel *kernel = target.kernel(node.kernel))
+      counts.vectorOps += times * (vectorOpsPerTurn(*kernel) - weightOf(ScalarOp::Mul));
     if (!known.reduces())
       addStores(node.equation, times);
     else if (isProduct(e) && !isFloat(e.accumulateType))
@@ -315,6 +317,11 @@ private:
       counts.stalls += std::max(
           0.0, chainSlots(node.equation, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
+  }
+
+  /// The time of what a micro-kernel makes in one turn of the loops around it, in vector operations.
+  double vectorOpsPerTurn(const MicroKernel &kernel) const {
+    return kernel.vectorOps * schedule.lanes / double(kernel.m * kernel.n * kernel.k);
   }
 
   /// Counts vectors that are made of `turns` loads or stores along another axis, and shuffles.

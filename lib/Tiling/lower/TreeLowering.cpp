@@ -1,5 +1,6 @@
 #include "Tiling/lower/TreeLowering.h"
 
+#include "Gir/Product.h"
 #include "Gir/ResidentGrid.h"
 #include "Tiling/schedule/CutTiles.h"
 
@@ -89,11 +90,35 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
                         loops.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
                         loops.checked.insert(node.axis).second;
   lowerChildren(node.children, loop.body);
+  nameKernel(node, loop);
   parts.persistent.unrollOverRegisters(loop, axis);
   if (runsPast)
     loops.checked.erase(node.axis);
   loops.path.pop_back();
   result.push_back(std::move(loop));
+}
+
+/// Gives the outermost of a micro-kernel's loops, `node`, its name. Where a tile that may be
+/// cut reads operands under conditions its loops are as any others.
+void TreeLowering::nameKernel(const LoopNode &node, Stmt &loop) {
+  const auto isOfTile = [](const LoopNode &one) {
+    return (one.kind == LoopKind::Unroll || one.kind == LoopKind::Lane) && one.children.size() == 1;
+  };
+  const size_t depth = loops.path.size();
+  if (!isOfTile(node) || (depth > 1 && isOfTile(*loops.path[depth - 2].node)))
+    return;
+  const LoopNode *inside = &node;
+  const LeafNode *leaf = nullptr;
+  for (; inside && isOfTile(*inside); inside = inside->children[0].loop())
+    leaf = inside->children[0].leaf(LeafKind::Compute);
+  if (!leaf || leaf->kernel.empty())
+    return;
+  if (productOf(parts.writer.kernel, loop)) {
+    loop.kernel = leaf->kernel;
+  } else if (loops.checked.empty()) {
+    parts.writer.problem(*leaf, " reads both factors at places of their own, in any case, given a "
+                                "read that depends on others; leave the kernel out");
+  }
 }
 
 /// True for a loop that steps over tiles whose inside is covered by constant-trip loops.

@@ -48,6 +48,15 @@ static void collect(const std::vector<TreeNode> &nodes, Loops &loops,
   }
 }
 
+std::span<const LoopNode *const> kernelLoops(const LeafNode &leaf,
+                                             std::span<const LoopNode *const> loops) {
+  size_t first = loops.size();
+  while (!leaf.kernel.empty() && first > 0 && loops[first - 1]->children.size() == 1 &&
+         (loops[first - 1]->kind == LoopKind::Unroll || loops[first - 1]->kind == LoopKind::Lane))
+    --first;
+  return loops.subspan(first);
+}
+
 int equationOf(const LeafNode &leaf, const Schedule &schedule) {
   return leaf.kind == LeafKind::Stage ? schedule.operands[leaf.operand].equation : leaf.equation;
 }

@@ -28,6 +28,11 @@ struct Statement {
   bool isInside(const LoopNode *loop) const;
 };
 
+/// The loops that a Compute's micro-kernel owns, of those around it: the innermost Unroll and Lane loops that hold each
+/// other and nothing else. None where it names no kernel.
+std::span<const LoopNode *const> kernelLoops(const LeafNode &leaf,
+                                             std::span<const LoopNode *const> loops);
+
 /// The equation that a statement is about, that of a Stage the reader; -1: none.
 int equationOf(const LeafNode &leaf, const Schedule &schedule);
 /// The equations that statements among the nodes or in their loops are about.

@@ -135,13 +135,16 @@ struct LoopNode {
   std::vector<TreeNode> children = {};
 };
 
-/// A statement.
+/// A statement. A Compute may name a micro-kernel of its target (Target/MicroKernel.h): the Unroll and Lane loops
+/// around it, up to the first that is of another kind or holds something else, are the kernel's own. It sums products
+/// of what two reads find; rows are those of the one that is the same in all lanes.
 struct LeafNode {
   LeafKind kind = LeafKind::Compute;
-  int equation = -1;      // of none: Stage, Carry, Barrier, Counters
-  OperandIndex operand{}; // Stage alone
-  int carry = -1;         // Carry alone: 0 sets the states, 1 hands them on, 2 takes the last ones
-  int rank = 0;           // Compute and Correct of a cascade
+  int equation = -1;       // of none: Stage, Carry, Barrier, Counters
+  OperandIndex operand{};  // Stage alone
+  int carry = -1;          // Carry alone: 0 sets the states, 1 hands them on, 2 takes the last ones
+  int rank = 0;            // Compute and Correct of a cascade
+  std::string kernel = {}; // Compute alone
 
   /// Between two phases.
   bool isBorder() const { return kind == LeafKind::Barrier || kind == LeafKind::Counters; }
@@ -150,7 +153,7 @@ struct LeafNode {
 /// The tiling expression: loops nested or side by side, statements at the leaves.
 struct TreeNode {
   TreeNode(LoopNode &&loop) : value(std::move(loop)) {}
-  TreeNode(LeafNode &&leaf) : value(leaf) {}
+  TreeNode(LeafNode &&leaf) : value(std::move(leaf)) {}
   explicit TreeNode(const LeafNode &leaf) : value(leaf) {}
 
   /// Null where it is a leaf, or a loop of another kind.

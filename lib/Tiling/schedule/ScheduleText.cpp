@@ -306,6 +306,9 @@ private:
       FUSEC_TRY(leaf.rank, number());
       leaf.rank = std::max(leaf.rank, 0);
     }
+    if (kind == LeafKind::Compute && in.accept("kernel")) {
+      FUSEC_TRY(leaf.kernel, in.nameText());
+    }
     return leaf;
   }
 
@@ -342,6 +345,8 @@ std::string print(const Schedule &schedule, const LeafNode &leaf) {
     out += " e" + std::to_string(leaf.equation);
   if (leaf.kind == LeafKind::Correct || leaf.rank > 0)
     out += " rank " + std::to_string(leaf.rank);
+  if (!leaf.kernel.empty())
+    out += " kernel " + nameToText(leaf.kernel);
   return out;
 }
 

@@ -34,6 +34,10 @@ std::vector<std::string> reuseProblems(const BoundSchedule &bound);
 /// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
 std::vector<std::string> stepProblems(const BoundSchedule &bound);
 
+/// The rules of micro-kernels that the schedule breaks. `target`: null where it is not known, so that kernels are any
+/// target's.
+std::vector<std::string> kernelProblems(const BoundSchedule &bound, const Target *target);
+
 /// Why rounds cannot hold what the read finds, in the loops of its Compute; empty where they can.
 std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &place,
                                const Loops &loops);

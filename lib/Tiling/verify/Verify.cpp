@@ -60,6 +60,7 @@ public:
       add(tiling::flowProblems(bound));
       add(tiling::blockProblems(bound));
       add(tiling::scatterProblems(bound));
+      add(tiling::kernelProblems(bound, nullptr));
     }
     return status();
   }
@@ -428,6 +429,8 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
                  " axes at most, given ", schedule.axes.size());
   if (broken.none())
     verifyUnits(bound, target, broken);
+  if (broken.none())
+    broken.add(tiling::kernelProblems(bound, &target));
   if (broken.none() && tiling::hasPersistentReads(schedule))
     broken.require(tiling::isResident(bound, target),
                    "reads are kept from round to round and phase to phase where ", target.name,

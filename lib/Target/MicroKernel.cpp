@@ -1,0 +1,40 @@
+// The table of micro-kernels. A new one is a row here; what no emitter of lib/Codegen/Kernels makes has one there, too.
+#include "Target/MicroKernel.h"
+
+#include "Target/Target.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace fusec {
+
+std::string_view name(OperandLayout layout) {
+  return layout == OperandLayout::Broadcast ? "broadcast" : "along lanes";
+}
+
+namespace {
+
+/// On vectors of so many floats: a fused multiply-add of a vector of columns and an element of a row.
+template <int Lanes, int Registers> MicroKernel vectorsOfFloats(const char *name) {
+  return {.name = name,
+          .emitter = "outer-product",
+          .runsOn = [](const Target &t) { return t.vectorLanes && t.lanes == Lanes; },
+          .n = Lanes,
+          .registers = Registers};
+}
+
+const MicroKernel kRows[] = {
+    vectorsOfFloats<8, 16>("avx2.f32"),
+    vectorsOfFloats<16, 32>("avx512.f32"),
+};
+
+} // namespace
+
+std::vector<MicroKernel> microKernels(const Target &target) {
+  std::vector<MicroKernel> found;
+  std::ranges::copy_if(kRows, std::back_inserter(found),
+                       [&](const MicroKernel &row) { return row.runsOn(target); });
+  return found;
+}
+
+} // namespace fusec
