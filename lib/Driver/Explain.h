@@ -44,7 +44,9 @@ struct ExplainedKernel {
   std::vector<HeldTensor> held;
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
-  MemoryRequests moved;    // of one launch: what its instructions ask for
+  /// Levels of memory, nearest first, and the bytes that each serves and takes in one launch.
+  std::vector<std::pair<std::string, double>> levelBytes;
+  MemoryRequests moved; // of one launch: what its instructions ask for
   BarrierCounts barriers;
   std::optional<StepReads> stepReads;       // of a scan's kernel
   std::optional<tiling::SpaceReport> space; // of a tree of several contractions

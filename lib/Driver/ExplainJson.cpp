@@ -92,6 +92,9 @@ std::string held(const HeldTensor &h) {
 }
 
 std::string kernel(const ExplainedKernel &k) {
+  auto served = [](const std::pair<std::string, double> &level) {
+    return "{\"level\":" + jsonString(level.first) + ",\"bytes\":" + wholeText(level.second) + "}";
+  };
   auto evaluation = [](const search::Evaluation &e) {
     return "{\"name\":" + jsonString(e.name) + ",\"predicted_s\":" + floatToText(e.score) +
            ",\"chosen\":" + (e.chosen ? "true" : "false") + "}";
@@ -105,11 +108,12 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"edges\":" + list(k.edges, edge) + ",\"held\":" + list(k.held, held) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
-         ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +
-         ",\"space\":" + space(k.space) + ",\"unfused\":" + sums(k.unfused) +
-         ",\"unfused_moved\":" + movedText(k.unfusedMoved) + ",\"rules\":" + names(k.rules) +
-         ",\"schedules\":" + list(k.schedules, lines) + ",\"guards\":" + names(k.guards) +
-         ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
+         ",\"served\":" + list(k.levelBytes, served) + ",\"barriers\":" + barriersText(k.barriers) +
+         ",\"each_step\":" + stepReads(k.stepReads) + ",\"space\":" + space(k.space) +
+         ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
+         ",\"rules\":" + names(k.rules) + ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"guards\":" + names(k.guards) + ",\"considered\":" + list(k.considered, evaluation) +
+         ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,
               [&](const search::Log &phase) { return list(phase, evaluation); }) +
          "}";

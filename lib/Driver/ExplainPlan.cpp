@@ -209,6 +209,9 @@ private:
     addHeld(step, pattern, schedule, kernel);
     addRecomputed(step, pattern, schedule, kernel);
     kernel.prediction = own.prediction;
+    for (size_t level = 0; level < state.target.memory.size(); ++level)
+      kernel.levelBytes.emplace_back(state.target.memory[level].name,
+                                     own.prediction.levelBytes[level]);
     kernel.moved = own.moved;
     kernel.barriers = own.barriers;
     kernel.stepReads = own.stepReads;

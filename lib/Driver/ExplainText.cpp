@@ -216,6 +216,10 @@ std::string kernelText(const ExplainedTarget &target, const ExplainedPlan &plan,
     for (const tiling::SpaceChoice &choice : kernel.space->best)
       out += "     by volume  " + oneLine(choice.expression) + ": " + bytesText(choice.movedBytes) +
              (choice.tiles.empty() ? "" : ", tiles of " + oneLine(choice.tiles)) + "\n";
+    std::string levels;
+    for (const auto &[level, bytes] : kernel.levelBytes)
+      levels += (levels.empty() ? "" : ", ") + level + " " + bytesText(bytes);
+    out += "     moves      " + levels + "\n";
   }
   if (!kernel.within.empty())
     out += "     inside     " + oneLine(kernel.within) + "\n";

@@ -24,12 +24,14 @@ static double handedBytes(const BoundSchedule &bound) {
 
 Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
                         const BoundSchedule &bound, const Target &target) {
-  Prediction prediction{seconds, 0, 0};
+  Prediction prediction{seconds};
   double constants = 0;
   for (const cost::Counts &counts : phases) {
     constants += counts.constantBytes;
     prediction.readBytes += counts.rounds * counts.readBytes;
     prediction.writtenBytes += counts.rounds * counts.writtenBytes;
+    for (size_t level = 0; level < counts.levelBytes.size(); ++level)
+      prediction.levelBytes[level] += counts.rounds * counts.levelBytes[level];
   }
   if (!bound.gridScan())
     return prediction;

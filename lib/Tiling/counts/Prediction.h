@@ -10,9 +10,11 @@
 
 namespace fusec {
 
-/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
+/// Predicted seconds of one launch, its compulsory traffic in bytes, and what each level of the target's memory serves
+/// and takes, at the symbols' opt values.
 struct Prediction {
   double seconds = 0, readBytes = 0, writtenBytes = 0;
+  std::array<double, cost::kLevels> levelBytes{};
 };
 Prediction predict(const tiling::BoundSchedule &bound, const Target &target);
 /// The prediction for a schedule whose phases have these counts and take so many seconds.
