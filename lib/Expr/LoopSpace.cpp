@@ -147,7 +147,7 @@ static bool slides(const Equation &e, NodeId index) {
   const std::optional<AffineForm> form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
   if (!form)
     return true;
-  // Of spatial axes and of others: the least step, and how far all of them together lead.
+  // The least step of spatial axes and of others, and how far all of each kind together lead.
   int64_t least[2] = {INT64_MAX, INT64_MAX}, reach[2] = {0, 0};
   for (size_t a = 0; a < e.axes.size(); ++a) {
     const DimExpr &step = form->coefficients[a], &extent = e.axes[a].extent;

@@ -100,7 +100,7 @@ struct SearchModeInfo {
   bool full = false;
   /// Kernels may hold several contractions in one tree of loops (Expr/LoopSpace.h).
   bool trees = false;
-  /// Of a kernel's trees the search takes the one whose bytes take the least time, whatever its arithmetic takes.
+  /// The search takes the tree of a kernel whose bytes take the least time, whatever its arithmetic takes.
   bool bytesAlone = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {

@@ -23,16 +23,20 @@ template <int Lanes, int Registers> MicroKernel vectorsOfFloats(const char *name
           .registers = Registers};
 }
 
-const MicroKernel kRows[] = {
-    vectorsOfFloats<8, 16>("avx2.f32"),
-    vectorsOfFloats<16, 32>("avx512.f32"),
-};
+/// Made when it is asked for: targets are looked up before main, too.
+const std::vector<MicroKernel> &rows() {
+  static const std::vector<MicroKernel> all = {
+      vectorsOfFloats<8, 16>("avx2.f32"),
+      vectorsOfFloats<16, 32>("avx512.f32"),
+  };
+  return all;
+}
 
 } // namespace
 
 std::vector<MicroKernel> microKernels(const Target &target) {
   std::vector<MicroKernel> found;
-  std::ranges::copy_if(kRows, std::back_inserter(found),
+  std::ranges::copy_if(rows(), std::back_inserter(found),
                        [&](const MicroKernel &row) { return row.runsOn(target); });
   return found;
 }
