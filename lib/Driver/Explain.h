@@ -44,7 +44,7 @@ struct ExplainedKernel {
   std::vector<HeldTensor> held;
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
-  /// Levels of memory, nearest first, and the bytes that each serves and takes in one launch.
+  /// Levels of memory, nearest first, and what counts against each one's bandwidth (Prediction::levelBytes).
   std::vector<std::pair<std::string, double>> levelBytes;
   MemoryRequests moved; // of one launch: what its instructions ask for
   BarrierCounts barriers;

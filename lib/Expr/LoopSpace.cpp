@@ -147,8 +147,8 @@ static bool slides(const Equation &e, NodeId index) {
   const std::optional<AffineForm> form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
   if (!form)
     return true;
-  // The least step of spatial axes and of others, and how far all of each kind together lead.
-  int64_t least[2] = {INT64_MAX, INT64_MAX}, reach[2] = {0, 0};
+  // The step that spatial axes have in common, and others, and how far all of each kind together lead.
+  int64_t common[2] = {0, 0}, reach[2] = {0, 0};
   for (size_t a = 0; a < e.axes.size(); ++a) {
     const DimExpr &step = form->coefficients[a], &extent = e.axes[a].extent;
     if (step.isConst(0) || extent.isConst(1))
@@ -157,10 +157,12 @@ static bool slides(const Equation &e, NodeId index) {
     if (!step.isConst() || !way.isConst() || step.constValue() < 0)
       return true;
     const bool spatial = static_cast<int>(a) < e.numSpatial;
-    least[spatial] = std::min(least[spatial], step.constValue());
-    reach[spatial] += way.constValue();
+    common[spatial] = std::gcd(common[spatial], step.constValue());
+    if (__builtin_add_overflow(reach[spatial], way.constValue(), &reach[spatial]))
+      return true;
   }
-  return least[true] <= reach[false] && least[false] <= reach[true];
+  return std::min(common[true], reach[true]) > 0 && std::min(common[false], reach[false]) > 0 &&
+         common[true] <= reach[false] && common[false] <= reach[true];
 }
 
 /// A read of a sum's term behind a test of its place, or at a place that slides along a window: kernels of their own

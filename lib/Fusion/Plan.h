@@ -100,7 +100,7 @@ struct SearchModeInfo {
   bool full = false;
   /// Kernels may hold several contractions in one tree of loops (Expr/LoopSpace.h).
   bool trees = false;
-  /// The search takes the tree of a kernel whose bytes take the least time, whatever its arithmetic takes.
+  /// The tree whose bytes take the least time is taken where a kernel is one (not a pack).
   bool bytesAlone = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {

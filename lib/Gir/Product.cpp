@@ -7,7 +7,7 @@
 namespace fusec {
 namespace {
 
-/// Whether the statement sums products of two reads in registers.
+/// Whether the statement sums products of two reads of other buffers in registers.
 bool sumsProducts(const GirKernel &kernel, const Stmt &s) {
   if (s.kind != StmtKind::Accumulate || s.monoid != Monoid::Sum)
     return false;
@@ -15,7 +15,7 @@ bool sumsProducts(const GirKernel &kernel, const Stmt &s) {
   const Scalar &value = kernel.body[s.value];
   return sums.level == MemLevel::Register && sums.perLane && isFloat(sums.type) &&
          value.op == ScalarOp::Mul && std::ranges::all_of(value.args, [&](NodeId a) {
-           return kernel.body[a].op == ScalarOp::Read;
+           return kernel.body[a].op == ScalarOp::Read && kernel.body[a].index != s.buffer;
          });
 }
 

@@ -10,8 +10,8 @@
 
 namespace fusec {
 
-/// Predicted seconds of one launch, its compulsory traffic in bytes, and what each level of the target's memory serves
-/// and takes, at the symbols' opt values.
+/// Predicted seconds of one launch, its compulsory traffic in bytes, and the bytes beside that which count against the
+/// bandwidth of each level of the target's memory (cost::Counts), at the symbols' opt values.
 struct Prediction {
   double seconds = 0, readBytes = 0, writtenBytes = 0;
   std::array<double, cost::kLevels> levelBytes{};

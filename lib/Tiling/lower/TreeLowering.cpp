@@ -98,8 +98,8 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   result.push_back(std::move(loop));
 }
 
-/// Gives the outermost of a micro-kernel's loops, `node`, its name. Where a tile that may be
-/// cut reads operands under conditions its loops are as any others.
+/// Gives the outermost of a micro-kernel's loops, `node`, its name. Where a tile that may be cut reads operands under
+/// conditions its loops are as any others.
 void TreeLowering::nameKernel(const LoopNode &node, Stmt &loop) {
   const auto isOfTile = [](const LoopNode &one) {
     return (one.kind == LoopKind::Unroll || one.kind == LoopKind::Lane) && one.children.size() == 1;

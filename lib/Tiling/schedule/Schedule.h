@@ -135,7 +135,7 @@ struct LoopNode {
   std::vector<TreeNode> children = {};
 };
 
-/// A statement. A Compute may name a micro-kernel of its target (Target/MicroKernel.h): the Unroll and Lane loops
+/// A statement. `compute e0 kernel avx2.f32` names a micro-kernel (Target/MicroKernel.h): the Unroll and Lane loops
 /// around it, up to the first that is of another kind or holds something else, are the kernel's own. It sums products
 /// of what two reads find; rows are those of the one that is the same in all lanes.
 struct LeafNode {

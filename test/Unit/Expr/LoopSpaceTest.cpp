@@ -84,6 +84,21 @@ TEST_CASE("no tree holds a sum of windows") {
   CHECK(whyNoTree(sliding.space) == "y sums windows, which a kernel of its own copies");
 }
 
+TEST_CASE("sums whose terms lie beside each other's are no windows") {
+  const auto isWindow = [](const std::string &sum, const std::string &steps) {
+    const Space s(ProgramText("steps")
+                      .input("a", "999,8")
+                      .input("w", "99,8")
+                      .reduction("y", sum, "sum", "mul(%a[" + steps + ", n], %w[k, n])"));
+    return whyNoTree(s.space) == "y sums windows, which a kernel of its own copies";
+  };
+  CHECK(!isWindow("m:32, n:8; k:2", "m * 2 + k"));
+  CHECK(isWindow("m:32, n:8; k:3", "m * 2 + k"));
+  CHECK(!isWindow("m:16, n:8; k:20", "k * 16 + m"));
+  CHECK(isWindow("m:17, n:8; k:20", "k * 16 + m"));
+  CHECK(isWindow("m:6, j:6, n:8; k:3", "m * 3 + j * 5 + k")); // at 6: of m = 2 and of j = 1, k = 1
+}
+
 TEST_CASE("two axes of one equation are no loop, whatever it reads") {
   const Space s(ProgramText("gram")
                     .input("a", "32,8")

@@ -166,7 +166,6 @@ TEST_CASE("trees: bytes alone choose the tree that moves them fastest, not the f
       const ScheduleVariant least = valueOf(bestSchedules(pattern, target, {}, bytes)).back(),
                             fastest = valueOf(bestSchedules(pattern, target)).back();
       INFO(name << "\n" << print(least.schedule, pattern));
-      REQUIRE(least.considered.size() >= 1);
       CHECK(least.seconds >= fastest.seconds);
       others += least.seconds > fastest.seconds;
       for (const Schedule &candidate :
