@@ -76,7 +76,8 @@ struct RawBundle {
     }
     fusec_bundle_header h{};
     std::memcpy(h.magic, FUSEC_BUNDLE_MAGIC, 8);
-    h.version = h.min_runtime = 1;
+    h.version = FUSEC_FORMAT_VERSION;
+    h.min_runtime = 1;
     h.endian_tag = FUSEC_ENDIAN_TAG;
     h.pointer_bytes = 8;
     h.section_count = static_cast<uint32_t>(table.size());
