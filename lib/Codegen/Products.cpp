@@ -72,9 +72,10 @@ void Emitter::emitProduct(const Stmt &loop) {
   const auto row = std::ranges::find(kernels, loop.kernel, &MicroKernel::name);
   const std::optional<Product> product = productOf(kernel, loop);
   const KernelEmitter emitter = row == kernels.end() ? nullptr : kernelEmitter(row->emitter);
-  if (!product || !emitter)
-    return problem("the micro-kernel '" + loop.kernel +
-                   "', which this target has not, or none of its products");
+  if (!emitter)
+    return problem("the micro-kernel '" + loop.kernel + "', which this target has not");
+  if (!product)
+    return problem("the micro-kernel '" + loop.kernel + "' over loops that make no product");
   inLane = true;
   vars[product->lanes] = threads ? Val{threadLane} : Val{b.getInt64(0), width > 1 ? 1 : 0};
   ProductOperands operands(*this, *product);

@@ -219,7 +219,9 @@ std::string kernelText(const ExplainedTarget &target, const ExplainedPlan &plan,
     std::string levels;
     for (const auto &[level, bytes] : kernel.levelBytes)
       levels += (levels.empty() ? "" : ", ") + level + " " + bytesText(bytes);
-    out += "     moves      " + levels + "\n";
+    out += "     levels     " +
+           bytesText(kernel.prediction.readBytes + kernel.prediction.writtenBytes) +
+           " once, and beside that " + levels + "\n";
   }
   if (!kernel.within.empty())
     out += "     inside     " + oneLine(kernel.within) + "\n";

@@ -42,8 +42,11 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
     equations += equationsWeighed(std::get<Equation>(item.value));
   const bool isThorough = thorough.takeWork(equations);
   cursory += !isThorough;
-  FUSEC_TRY(std::vector<ScheduleVariant> found,
-            ask(pattern, {}, {&parts, mode.blocksWait, isThorough, false, mode.bytesAlone}));
+  FUSEC_TRY(std::vector<ScheduleVariant> found, ask(pattern, {},
+                                                    {.known = &parts,
+                                                     .blocksWait = mode.blocksWait,
+                                                     .thorough = isThorough,
+                                                     .bytesAlone = mode.bytesAlone}));
   KernelTime &time = times[pattern.signature];
   if (!found.empty()) {
     ScheduleVariant &best = found.back();
@@ -53,7 +56,9 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
 }
 
 Result<SizedSchedules> PatternOracle::schedules(const Pattern &pattern) {
-  const ScheduleSearch how{nullptr, mode.blocksWait, true, mode.alwaysHolds, mode.bytesAlone};
+  const ScheduleSearch how{.blocksWait = mode.blocksWait,
+                           .alwaysHolds = mode.alwaysHolds,
+                           .bytesAlone = mode.bytesAlone};
   return schedulesBySize(pattern.program, target,
                          [&](const ExprProgram &sized) -> Result<std::vector<ScheduleVariant>> {
                            if (&sized == &pattern.program)

@@ -20,6 +20,10 @@
 namespace fusec {
 namespace {
 
+bool stores(const Stmt &s, BufferId buffer) {
+  return writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer);
+}
+
 class MeetingFinder {
 public:
   MeetingFinder(const GirKernel &kernel, const Phase &phase, BufferId buffer)
@@ -51,9 +55,9 @@ public:
   }
 
 private:
-  // The statements and accesses of a round that are looked at, shared among its blocks, and the values of a variable:
-  // enough to see neighbours meet.
-  static constexpr int64_t kMostLooked = 1 << 14, kEnds = 4;
+  // The statements and accesses of a round that are looked at, shared among its blocks, those of a block at least, and
+  // the values of a variable: enough to see neighbours meet.
+  static constexpr int64_t kMostLooked = 1 << 14, kLeastOfBlock = 1 << 8, kEnds = 4;
 
   std::optional<CrossBlockConflict> oneRound() {
     stored.clear();
@@ -61,7 +65,7 @@ private:
     int64_t numBlocks = 1;
     for (const Phase::Block &b : phase.blocks)
       numBlocks *= std::clamp<int64_t>(b.trip.evaluate(opt).value_or(0), 1, 2 * kEnds);
-    most = kMostLooked / numBlocks;
+    most = std::max(kMostLooked / numBlocks, kLeastOfBlock);
     blocks(0, 0);
     for (auto [element, reader] : reads)
       if (auto [at, end] = stored.equal_range(element); at != end)
@@ -94,14 +98,11 @@ private:
     });
   }
 
-  bool stores(const Stmt &s) const {
-    return writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer);
-  }
-
+  /// Fills `accessing` with those of the list, and of what they hold; false where there are none.
   bool findAccessing(const std::vector<Stmt> &stmts) {
     bool any = false;
     for (const Stmt &s : stmts) {
-      bool here = stores(s);
+      bool here = stores(s, buffer);
       for (NodeId root : exprRoots(s))
         here = here || reaches[static_cast<size_t>(root)];
       here = findAccessing(s.body) || here;
@@ -121,7 +122,7 @@ private:
       ++looked;
       for (NodeId root : exprRoots(s))
         visit(root);
-      if (stores(s))
+      if (stores(s, buffer))
         if (std::optional<int64_t> element = flat(s.indices, 0)) {
           stored.emplace(*element, block);
           if (s.kind == StmtKind::Accumulate)
@@ -192,7 +193,7 @@ void note(const GirKernel &kernel, const Stmt &s, BufferId buffer, bool &stored,
     if (const Scalar &node = kernel.body[id];
         (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && node.index == buffer)
       read = true;
-  if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer)) {
+  if (stores(s, buffer)) {
     stored = true;
     read = read || s.kind == StmtKind::Accumulate;
   }

@@ -8,10 +8,6 @@
 
 namespace fusec {
 
-std::string_view name(OperandLayout layout) {
-  return layout == OperandLayout::Broadcast ? "broadcast" : "along lanes";
-}
-
 namespace {
 
 /// On vectors of so many floats: a fused multiply-add of a vector of columns and an element of a row.

@@ -78,7 +78,7 @@ struct Target {
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   std::vector<MemoryLevel> memory;
-  std::vector<MicroKernel> kernels; // that run on it, in the order in which they are to be tried
+  std::vector<MicroKernel> kernels; // that run on it
 
   /// The kernel of that name; null where there is none.
   const MicroKernel *kernel(std::string_view wanted) const;

@@ -12,10 +12,10 @@
 #include "Tiling/search/ChooseReuse.h"
 
 #include "Cost/Occupancy.h"
-#include "Expr/transforms/Profile.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/space/Generate.h"
 #include "Tiling/verify/Rules.h"
 
 #include <algorithm>
@@ -59,11 +59,15 @@ bool mayKeep(const BoundSchedule &bound) {
 /// fetch twice weighs little beside the products, and to try it costs the search more time than to price the tree.
 std::set<int> equationsOfTrees(const BoundSchedule &bound) {
   std::set<int> out;
+  if (bound.scan())
+    return out;
   for (std::span<const TreeNode> phase : bound.phases()) {
-    std::set<int> equations = equationsIn(phase, bound.schedule);
-    if (std::ranges::count_if(equations, [&](int e) { return isContraction(bound.equation(e)); }) >
-        1)
-      out.merge(equations);
+    std::set<int> numbers = equationsIn(phase, bound.schedule);
+    std::vector<const Equation *> equations;
+    for (int e : numbers)
+      equations.push_back(&bound.equation(e));
+    if (hasSeveralContractions(equations))
+      out.merge(numbers);
   }
   return out;
 }

@@ -209,14 +209,12 @@ private:
 
 } // namespace
 
-bool hasSeveralContractions(const ScheduledProgram &program) {
-  return !program.scan && std::ranges::count_if(program.equations, [](const Equation *e) {
-                            return isContraction(*e);
-                          }) > 1;
+bool hasSeveralContractions(const std::vector<const Equation *> &equations) {
+  return std::ranges::count_if(equations, [](const Equation *e) { return isContraction(*e); }) > 1;
 }
 
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
-  if (!hasSeveralContractions(program))
+  if (program.scan || !hasSeveralContractions(program.equations))
     return {};
   TreeGenerator generator(program, target);
   return generator.hasTree() ? generator.run() : std::vector<Schedule>{};

@@ -4,8 +4,8 @@
 
 namespace fusec::tiling {
 
-/// Whether a tree would have several contractions to put together.
-bool hasSeveralContractions(const ScheduledProgram &program);
+/// Whether the equations are those of a tree: there are several contractions to put together.
+bool hasSeveralContractions(const std::vector<const Equation *> &equations);
 
 /// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or fewer than two contractions.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);

@@ -18,8 +18,10 @@ def options(option, place, names, size):
 
 kept = sorted(pathlib.Path(folder).iterdir())
 assert [place.name for place in kept] == [f"format-{n + 1}" for n in range(len(kept))]
-for place in kept:
+for number, place in enumerate(kept, 1):
     bundle = place / "kept.bundle"
+    version = bundle.read_bytes()[8:12]  # behind the magic
+    assert int.from_bytes(version, "little") == number, (place, version)
     key = ["--public-key", place / "key.pub"]
     info = json.loads(execute(fusert, "info", bundle, "--json", *key))
     inputs, outputs = ([value["name"] for value in info[side]] for side in ("inputs", "outputs"))

@@ -110,6 +110,7 @@ TEST_CASE("a phase whose blocks read what others store is refused") {
         ""); // the last lane, its neighbour's first
   CHECK(refusal(storeThenRead("b*7 + u*4 + l", "b*7 + u*4 + l")) != ""); // blocks overlap
   CHECK(refusal("%t[5] sum= 1.0\n") != "");
+  CHECK(refusal("%t[5] sum= 1.0\n", "b: 8, c: 8, d: 8, e: 8, f: 8") != "");
   // Rows of a symbolic length that are one too long.
   CHECK(refusal("seq i in dim(n + 1) { %t[b*dim(n) + i] = 1.0 }\n"
                 "seq i in dim(n) { %y[b*dim(n) + i] = %t[b*dim(n) + i] }\n") != "");

@@ -3,6 +3,7 @@
 #include "EditedSchedule.h"
 #include "Gir/Product.h"
 #include "Gir/Walk.h"
+#include "Tiling/counts/CountWork.h"
 
 #include <algorithm>
 
@@ -130,6 +131,9 @@ TEST_CASE("micro-kernel: factors are the same in all lanes and side by side, as 
   };
   const std::string noProduct =
       " sums products of two values that are read as they are, given e0, which does not";
+  breaks(replaced(sized(6, 32), "%x[i, k]", "%x[i, 0]"),
+         " steps along rows of one factor, columns of the other or terms of both, given unroll k:1 "
+         "along neither or one alone");
   breaks(replaced(sized(6, 32), "mul(%x[i, k], %w[k, j])", "%w[k, j]"), noProduct);
   breaks(replaced(sized(6, 32), "mul(%x[i, k], %w", "mul(neg(%x[i, k]), %w"), noProduct);
   breaks(replaced(replaced(sized(6, 32), "f32[24,32]", "f32[32,24]"), "%w[k, j]", "%w[j, k]"),
@@ -165,6 +169,13 @@ TEST_CASE("micro-kernel: a row that a target gets in addition") {
   const std::string toy = given.edited("kernel avx512.f32", "kernel toy.pairs");
   require(verify(scheduleFrom(toy, given.pattern), given.pattern, target));
   const std::string leaf = "compute e0 kernel toy.pairs";
+  // One operation makes 3 x 16 x 2 products: a sixth of a vector operation a turn, where the loops take one.
+  const Case loops(sized(6, 32), given.edited(" kernel avx512.f32", "").c_str());
+  const auto opsOf = [&](const std::string &text) {
+    return countWork({scheduleFrom(text, given.pattern), given.pattern}, target)[0].vectorOps;
+  };
+  CHECK(opsOf(toy) < opsOf(loops.text));
+  CHECK(opsOf(given.text) == opsOf(loops.text));
   const Case named(sized(6, 32), toy.c_str());
   refuses(named, "seq k:2 { unroll k:1", "seq k:3 { unroll k:1", target,
           leaf + " has loops over multiples of 3 rows, 16 columns, 2 terms, given 3, 32, 3");
