@@ -1,7 +1,5 @@
 #include "Tiling/space/TreeBuilder.h"
 
-#include <algorithm>
-
 namespace fusec::tiling {
 
 namespace {

@@ -4,6 +4,7 @@
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/space/SpaceNests.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -37,8 +38,9 @@ public:
 
 private:
   const Equation &equation(int e) const { return *program.equations[static_cast<size_t>(e)]; }
+  /// The usual extent, of which steps are made: 1 at least, also where what the kernel is tuned for leaves nothing.
   int64_t opt(int loop) const {
-    return program.valueOf(space.loops[static_cast<size_t>(loop)].extent);
+    return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
   }
   AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
   bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }

@@ -52,6 +52,23 @@ TEST_CASE("trees: what both share is symbolic, and lies in device memory where n
   check(chain("40", "8", "n", "24", kSymbols), {37}, 0, 1);
 }
 
+TEST_CASE("trees: sizes of zero where the kernel is tuned") {
+  // Counts and lowering divide by steps, which are at least 1 also where the usual extent is 0.
+  const std::string past = "symbol n = 0..300 opt 0 divisor 1\n";
+  check(chain("40", "8", "n", "24", past), {37}, 0, 1);
+  check(chain("40", "8", "33", "n", past), {37}, 0, 1);
+  check(chain("n", "8", "33", "24", past), {37}, 0, 1);
+  check(ProgramText("normed", past)
+            .input("x", "34,24")
+            .input("w", "24,n")
+            .input("u", "n,24")
+            .reduction("c", "m:34, n:n; k:24", "sum", "mul(%x[m, k], %w[k, n])")
+            .reduction("g", "m:34; n:n", "max", "%c[m, n]")
+            .map("r", "m:34, n:n", "sub(%c[m, n], %g[m])")
+            .reduction("e", "m:34, h:24; n:n", "sum", "mul(%r[m, n], %u[n, h])"),
+        {37}, 0, 1);
+}
+
 TEST_CASE("trees: weights are packed") {
   ExprProgram pattern = patternFrom(chain("50", "24", "40", "20"));
   fix(pattern, "b");
