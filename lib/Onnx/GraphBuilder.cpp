@@ -36,6 +36,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(checkOptions(proto, graphInputs(proto, scope)));
   auto declared = declarations(proto); // refers to the sizes that inputs have named
   top.declared = &declared;
+  top.nodes = &proto.node();
   usable = errors.empty();
   importNodes(proto.node());
   if (Diagnostics unknown = unknownDims(); !unknown.empty())

@@ -54,8 +54,9 @@ struct ImportFrame {
   const std::map<std::string, int> *opsets;                      // by domain
   const OnnxAttributes *functionAttributes = nullptr;            // nullptr outside functions
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
-  std::string prefix;                                            // of names inside functions
-  const Branch *branch = nullptr;                                // around this place
+  const OnnxNodes *nodes = nullptr; // beside these; nullptr in functions
+  std::string prefix;               // of names inside functions
+  const Branch *branch = nullptr;   // around this place
   int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
@@ -111,6 +112,8 @@ public:
 
   /// What the model declares for a tensor named `name` here.
   const DeclaredType *declaredType(const std::string &name) const;
+  /// The rank that follows from what the model declares of the tensor, or of what element-wise nodes make of it.
+  std::optional<size_t> declaredRank(std::string name) const;
   /// Gives a value that an operator made up the name of the model's tensor.
   void nameValue(ValueId id, const std::string &name);
   /// Advice where two dims must be equal and are n and min(n, c), as where positions are sliced from a table of c rows,
@@ -206,6 +209,8 @@ private:
   /// All errors, those of nodes that one operator and one reason have in common as one.
   Diagnostics groupedRefusals() const;
   DeclaredType readType(const onnx::TypeProto &type);
+  /// Whether the tensor is one number, as far as that can be told before it is imported.
+  bool isScalar(const std::string &name) const;
   std::map<std::string, DeclaredType> declarations(const onnx::GraphProto &proto);
   Status subgraphBody(const onnx::GraphProto &proto, NameScope &scope, Region &region,
                       std::vector<ValueId> &outputs);

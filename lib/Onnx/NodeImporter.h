@@ -65,6 +65,9 @@ public:
   bool wants(size_t i) const { return i < outputNames.size() && !outputNames[i].empty(); }
   /// Type and shape that the model declares for output `i`.
   std::optional<TypedShape> declared(size_t i) const;
+  /// The sizes that the model declares for output `i`, those that it leaves open as nullopt; where it declares none, as
+  /// many of these as its rank has to be (GraphBuilder::declaredRank).
+  std::optional<std::vector<std::optional<DimExpr>>> declaredSizes(size_t i) const;
 
   // Attributes
   bool hasAttribute(const std::string &key) const { return attributes.count(key) != 0; }

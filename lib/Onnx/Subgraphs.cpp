@@ -12,6 +12,7 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   inner.scope = &scope;
   inner.region = &region;
   inner.declared = &declared;
+  inner.nodes = &proto.node();
   inner.depth = frame->depth + 2;
   ImportFrame *outer = frame;
   frame = &inner;

@@ -1,4 +1,5 @@
 #include "Onnx/Compose.h"
+#include "Onnx/DeclaredRank.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
@@ -133,16 +134,16 @@ Status squeeze(NodeImporter &n) {
   std::vector<int64_t> axes;
   if (given) {
     FUSEC_TRY(axes, n.axes(*given, n.rank(0)));
+  } else if (!n.has(1)) {
+    FUSEC_TRY(axes, squeezedAxes(n));
   } else {
     auto declared = n.declared(0);
     for (size_t i = 0; i < in.size(); ++i)
       if (in[i].isConst(1))
         axes.push_back(static_cast<int64_t>(i));
-      else if (!in[i].isConst() && !n.has(1))
-        return n.needsFixed("the node names no axes, so the sizes must be known", in);
     // A run-time list of axes can be followed only when it must name all axes of size 1.
-    if (n.has(1) && !(declared && declared->shape.size() == in.size() - axes.size() &&
-                      n.shape(1) == Shape{DimExpr(static_cast<int64_t>(axes.size()))}))
+    if (!declared || declared->shape.size() != in.size() - axes.size() ||
+        n.shape(1) != Shape{DimExpr(static_cast<int64_t>(axes.size()))})
       return n.needsConstant("the axes are a run-time value; they must be constant", {1});
   }
   return n.finish(OpKind::Squeeze, {n.id(0)}, {{"axes", axes}});

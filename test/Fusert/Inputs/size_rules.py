@@ -291,6 +291,14 @@ CASES = {
                node("Where", ["is", "seven", "s"], ["to"]), node("ConstantOfShape", ["to"], ["y"])],
               {"x": ("n",)}, {"none": [0], "seven": [7]}),
         [dict(n=3), dict(n=0)]),
+    "squeezed to a declared rank": (
+        model([node("Squeeze", ["x"], ["y"], name="squeeze")], {"x": ("n", 1, 3, "m")}, outputs={"y": ("n", 3)}),
+        [dict(n=4, m=1), dict(n=4, m=2), dict(n=1, m=1)]),
+    "squeezed to one number": (
+        model([node("Squeeze", ["x"], ["s"], name="squeeze"), node("Sigmoid", ["s"], ["t"]),
+               node("Constant", [], ["four"], value_float=4.0), node("Mul", ["t", "four"], ["y"])],
+              {"x": ("batch", 1)}, outputs={"y": ()}),
+        [dict(batch=1), dict(batch=3)]),
     "declared": (
         model([node("Relu", ["x"], ["y"], name="first"), node("Neg", ["z"], ["w"], name="second")],
               {"x": ("b", "n"), "z": ("c", "m")}, outputs={"y": ("b", "m"), "w": (3, "m")}),
