@@ -42,10 +42,12 @@ void SizeSolver::mayBeZero(SymbolId id) {
   startsAnew = true;
 }
 
-void SizeSolver::test(const SizeRule &rule) {
+void SizeSolver::test(const SizeRule &rule) { test(rule, now); }
+
+void SizeSolver::test(const SizeRule &rule, const State &in) {
   SizeRule tested = rule;
-  tested.left = canonical(rule.left);
-  tested.right = canonical(rule.right);
+  tested.left = canonical(in, rule.left);
+  tested.right = canonical(in, rule.right);
   tested.tested = true;
   roundTests.push_back(std::move(tested));
 }
@@ -59,8 +61,40 @@ static SizeRule whereTaken(SizeRule rule, const DimExpr &isTaken) {
   return rule;
 }
 
+void SizeSolver::enterBranch(const std::string &name, const IsTaken &isTaken) {
+  branches.push_back({name, now});
+  const auto known = solvedInside.find(name);
+  if (known == solvedInside.end())
+    return;
+  for (const SizeRule &rule : std::vector(known->second)) {
+    State next = now;
+    if (apply(next, rule) == Answer::Holds && next.found.size() != now.found.size())
+      solveInBranch(rule, std::move(next), isTaken);
+  }
+}
+
+void SizeSolver::leaveBranch() {
+  State outer = std::move(branches.back().around);
+  branches.pop_back();
+  for (size_t s = outer.symbols.size(); s < first.size(); ++s)
+    outer.symbols.push_back(first[s]);
+  now = std::move(outer);
+}
+
+bool SizeSolver::solveInBranch(const SizeRule &rule, State next, const IsTaken &isTaken) {
+  const auto taken = isTaken && !branches.empty() ? isTaken() : std::nullopt;
+  if (!taken)
+    return false;
+  // The test is for the size as it is outside, which what is solved inside does not fix.
+  test(whereTaken(rule, *taken), branches.front().around);
+  now = std::move(next);
+  for (size_t s = now.symbols.size(); s < first.size(); ++s) // made to tell which branch is taken
+    now.symbols.push_back(first[s]);
+  return true;
+}
+
 SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut,
-                                       const std::function<std::optional<DimExpr>()> &isTaken) {
+                                       const IsTaken &isTaken) {
   if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases) ||
       (need == Need::Declared && !takesDeclared))
     return Answer::Open;
@@ -71,8 +105,14 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   if (answer == Answer::Never)
     return answer;
   // What only some runs need determines nothing for all of them.
-  if (mayBeLeftOut && next.found.size() != now.found.size())
+  if (mayBeLeftOut && next.found.size() != now.found.size()) {
+    if (need == Need::Solved && solveInBranch(rule, next, isTaken)) {
+      solvedInside[branches.back().name].push_back(rule);
+      foundForced = true;
+      return answer;
+    }
     answer = Answer::Open;
+  }
   // Sizes that nothing takes for granted are not written otherwise.
   if (isEnough && next.parts.size() > now.parts.size())
     answer = Answer::Open;

@@ -48,10 +48,15 @@ public:
   /// The one size that is left for a symbol, or the symbol's expression.
   DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
 
-  /// `mayBeLeftOut`: a run may leave the node out. `isTaken` makes an expression that is 1 where it does not, else 0,
-  /// or nothing: a test is then of these runs alone.
+  /// Makes an expression that is 1 in runs that take the branch around a node, else 0, or nothing.
+  using IsTaken = std::function<std::optional<DimExpr>()>;
+  /// `mayBeLeftOut`: a run may leave the node out. With `isTaken` a test is of runs alone that do not.
   Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false,
-                 const std::function<std::optional<DimExpr>()> &isTaken = {});
+                 const IsTaken &isTaken = {});
+  /// Until leaveBranch(), what is asked is a branch's, by a name of its own; branches may lie in each other. What
+  /// determines a symbol there is solved for the branch alone, and tested in runs that take it.
+  void enterBranch(const std::string &name, const IsTaken &isTaken);
+  void leaveBranch();
   /// Why sizes are what canonical() says, or have their range: ", where c is b by node 'sum' (Add), and b is 3 by node
   /// 'conv' (Conv)"; "" where nothing is known.
   std::string reasons(const Shape &sizes) const;
@@ -101,6 +106,9 @@ private:
   Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
   Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
   void test(const SizeRule &rule);
+  void test(const SizeRule &rule, const State &in);
+  /// Solves it for the branch at hand; false where runs that take this cannot be told.
+  bool solveInBranch(const SizeRule &rule, State next, const IsTaken &isTaken);
   /// Applies those of these rules that find something more and contradict nothing; whether there are any.
   bool assume(const std::vector<SizeRule> &rules);
   /// Whether one of the user's sizes has less room in `next` than it has.
@@ -118,6 +126,12 @@ private:
   std::vector<SizeRule> pending, declared; // assumptions of this round
   std::vector<SizeRule> roundTests, roundNotes;
   std::vector<DimExpr> divided; // what unified() has given that is no polynomial
+  struct Branch {
+    std::string name;
+    State around;
+  };
+  std::vector<Branch> branches;                              // that were entered, from outside
+  std::map<std::string, std::vector<SizeRule>> solvedInside; // by the name of a branch
   bool hasAssumed = false, foundForced = false, startsAnew = false;
   bool servesCases = true, servedCase = false;
   bool takesDeclared = true, assumedDeclared = false;

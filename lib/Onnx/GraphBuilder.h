@@ -42,9 +42,11 @@ struct DeclaredType {
 
 /// A branch of an If that a run decides.
 struct Branch {
-  const Branch *outer; // that it lies in
-  ValueId condition;
-  bool ifTrue; // it is taken
+  Branch *outer; // that it lies in
+  NodeImporter &node;
+  Region &around;    // where the If is to stand
+  ValueId condition; // known to be a size, once tellCondition() has made it one
+  bool ifTrue;       // it is taken
 };
 
 /// Where nodes are being imported to.
@@ -56,7 +58,7 @@ struct ImportFrame {
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
   const OnnxNodes *nodes = nullptr; // beside these; nullptr in functions
   std::string prefix;               // of names inside functions
-  const Branch *branch = nullptr;   // around this place
+  Branch *branch = nullptr;         // around this place
   int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
@@ -126,6 +128,8 @@ public:
   bool isConditional() const { return frame->region != &graph.body; }
   /// For `node`: 1 in runs that take the branch around it, else 0, as far as that follows from sizes.
   std::optional<DimExpr> isTaken(const std::string &node);
+  /// Makes a condition that depends on data a size, 0 or 1, which is known before the If.
+  Status tellCondition(Branch &branch);
   bool foundContradiction = false; // between what several nodes ask of sizes
   /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
   /// behind say of it narrows its range.

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Support/Diag.h"
 
@@ -105,12 +106,29 @@ Result<std::vector<ValueId>> GraphBuilder::inlineSubgraph(const onnx::GraphProto
 
 std::optional<DimExpr> GraphBuilder::isTaken(const std::string &node) {
   std::optional<DimExpr> all;
-  for (const Branch *b = frame->branch; b; b = b->outer)
-    if (const auto condition = knownValues.sizes(b->condition, node)) {
-      const DimExpr own = b->ifTrue ? condition->front() : DimExpr(1) - condition->front();
-      all = all ? *all * own : own;
-    }
+  for (Branch *b = frame->branch; b; b = b->outer) {
+    if (!knownValues.sizes(b->condition, node) && !tellCondition(*b).ok())
+      continue;
+    const auto condition = knownValues.sizes(b->condition, node);
+    if (!condition)
+      continue;
+    const DimExpr own = b->ifTrue ? condition->front() : DimExpr(1) - condition->front();
+    all = all ? *all * own : own;
+  }
   return all;
+}
+
+Status GraphBuilder::tellCondition(Branch &branch) {
+  NodeImporter &n = branch.node;
+  return extendRegion(branch.around, [&]() -> Status {
+    Compose make(n);
+    const ValueId bit = make.cast(n.reshape(branch.condition, {}), DType::I64);
+    const DimExpr size = newDataSize(n.name() + ".condition", 1);
+    FUSEC_TRY(const ValueId told, n.tellSize(size, bit));
+    branch.condition = make.cast(told, DType::Bool);
+    graph.value(branch.condition).known = {size};
+    return success();
+  });
 }
 
 Status GraphBuilder::extendRegion(Region &region, const std::function<Status()> &make) {

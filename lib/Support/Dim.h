@@ -103,8 +103,8 @@ struct Symbol {
 Symbol dataDependentSymbol(std::string name, const DimExpr &bound,
                            const std::vector<Symbol> &symbols);
 
-/// `size` where sizes that depend on data are as large as they may be: an upper bound of one that does not fall with
-/// them.
+/// The larger value of `size` where sizes that depend on data are as small or as large as they may be, one by one: an
+/// upper bound of one that is linear in each of them, or does not fall with them.
 DimExpr atBounds(const DimExpr &size, const std::vector<Symbol> &symbols);
 
 using Shape = std::vector<DimExpr>;

@@ -305,13 +305,25 @@ Symbol dataDependentSymbol(std::string name, const DimExpr &bound,
 }
 
 DimExpr atBounds(const DimExpr &size, const std::vector<Symbol> &symbols) {
-  return size.substitute([&](SymbolId s) -> std::optional<DimExpr> {
-    const Symbol &symbol = symbols[static_cast<size_t>(s)];
-    if (!symbol.bound)
-      return std::nullopt;
-    const DimExpr bound = atBounds(*symbol.bound, symbols);
-    return bound.range(symbols).max <= symbol.max ? bound : min(bound, DimExpr(symbol.max));
+  std::vector<SymbolId> used;
+  size.collectSymbols(used);
+  const auto last = std::find_if(used.rbegin(), used.rend(), [&](SymbolId s) {
+    return symbols[static_cast<size_t>(s)].isDataDependent();
   });
+  if (last == used.rend())
+    return size;
+  const Symbol &symbol = symbols[static_cast<size_t>(*last)];
+  auto with = [&](const DimExpr &value) {
+    return size.substitute(
+        [&](SymbolId s) { return s == *last ? std::optional(value) : std::nullopt; });
+  };
+  const DimExpr &bound = *symbol.bound;
+  const DimExpr least = with(symbol.min), most = with(bound.range(symbols).max <= symbol.max
+                                                          ? bound
+                                                          : min(bound, DimExpr(symbol.max)));
+  const DimExpr::Range gain = (most - least).range(symbols);
+  // Other data sizes, also those in the bound, are in front of it.
+  return atBounds(gain.min >= 0 ? most : gain.max <= 0 ? least : max(least, most), symbols);
 }
 
 } // namespace fusec

@@ -5,6 +5,7 @@
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
+#include "Support/DimLimits.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,9 +26,30 @@ bool hasInnerSize(NodeImporter &n, const Shape &shape, size_t own) {
                      [&](SymbolId s) { return used.count(s) != 0; });
 }
 
-/// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else both
-/// branches' must be equal; sizes that the data tells in one of them, behind the first `own`, are known there alone.
-std::optional<Shape> commonShape(NodeImporter &n, ValueId condition, const Shape &a, const Shape &b,
+/// The size of the branch that the data takes; nothing where that is too large an expression.
+std::optional<DimExpr> sizeOfTaken(NodeImporter &n, Branch &branch, const DimExpr &ifTrue,
+                                   const DimExpr &ifFalse) {
+  KnownValues &values = n.graphBuilder().knownValues;
+  if (!values.sizes(branch.condition, n.name())) {
+    n.ask(n.id(0)); // a default value leaves one branch, and sizes that are known in time
+    if (!n.graphBuilder().tellCondition(branch).ok())
+      return std::nullopt;
+  }
+  const auto which = values.sizes(branch.condition, n.name());
+  const DimExpr size = which ? ifFalse + (ifTrue - ifFalse) * which->front() : DimExpr(0);
+  return which && !isTooLarge(size) ? std::optional(size) : std::nullopt;
+}
+
+/// Whether one of two sizes is never larger than the other, so that they are no two names of one size.
+bool isOrdered(NodeImporter &n, const DimExpr &a, const DimExpr &b) {
+  const DimExpr::Range difference = (a - b).range(n.symbols());
+  return difference.min >= 0 || difference.max <= 0;
+}
+
+/// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else sizes
+/// are equal where they may be, and the data says which ones it has where they are not. Sizes that the data tells in a
+/// branch, behind the first `own`, are known there alone.
+std::optional<Shape> commonShape(NodeImporter &n, Branch &branch, const Shape &a, const Shape &b,
                                  size_t own) {
   if (a.size() != b.size() || hasInnerSize(n, a, own) || hasInnerSize(n, b, own))
     return std::nullopt;
@@ -36,12 +58,15 @@ std::optional<Shape> commonShape(NodeImporter &n, ValueId condition, const Shape
   for (size_t d = 0; d < a.size(); ++d) {
     if (a[d] == b[d])
       shape.push_back(a[d]);
-    else if (auto size = values.choose(condition, a[d], b[d], n.name()))
+    else if (auto size = values.choose(branch.condition, a[d], b[d], n.name()))
       shape.push_back(std::move(*size));
-    else if (n.sizes()
+    else if (!isOrdered(n, a[d], b[d]) &&
+             n.sizes()
                  .sameShape({a[d]}, {b[d]}, "both branches must make equal sizes", Need::Tested)
                  .ok())
       shape.push_back(a[d]);
+    else if (auto chosen = sizeOfTaken(n, branch, a[d], b[d]))
+      shape.push_back(std::move(*chosen));
     else
       return std::nullopt;
   }
@@ -54,12 +79,18 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   GraphBuilder &builder = n.graphBuilder();
   // Both, so that what one branch lacks does not hide what the other one lacks.
   const size_t sizesAround = builder.dataSizes.size();
-  Branch branch{builder.frame->branch, n.id(0), true};
-  builder.frame->branch = &branch;
-  auto thenResult = builder.importSubgraph(thenGraph, {}, n.name());
-  branch.ifTrue = false;
-  auto elseResult = builder.importSubgraph(elseGraph, {}, n.name());
-  builder.frame->branch = branch.outer;
+  Branch branch{builder.frame->branch, n, *builder.frame->region, n.id(0), true};
+  auto import = [&](const onnx::GraphProto &graph, bool ifTrue) {
+    branch.ifTrue = ifTrue;
+    builder.frame->branch = &branch;
+    builder.solver().enterBranch(n.name() + (ifTrue ? "/then" : "/else"),
+                                 [&] { return builder.isTaken(n.name()); });
+    auto result = builder.importSubgraph(graph, {}, n.name());
+    builder.solver().leaveBranch();
+    builder.frame->branch = branch.outer;
+    return result;
+  };
+  auto thenResult = import(thenGraph, true), elseResult = import(elseGraph, false);
   Diagnostics refused;
   for (auto *branch : {&thenResult, &elseResult})
     if (!branch->ok())
@@ -69,7 +100,6 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
   if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
-  const ValueId condition = n.reshape(n.id(0), {});
   std::vector<Shape> shapes;
   for (size_t i = 0; i < n.numOutputs(); ++i) {
     TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
@@ -78,7 +108,7 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     "output " + std::to_string(i) + " is " +
                         typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                         typeText(b.type, b.shape, n.symbols()) + " in the other");
-    if (auto shape = commonShape(n, condition, a.shape, b.shape, sizesAround))
+    if (auto shape = commonShape(n, branch, a.shape, b.shape, sizesAround))
       shapes.push_back(std::move(*shape));
     else
       return n.needsFixed("output " + std::to_string(i) + " has the shape " +
@@ -91,10 +121,11 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   std::vector<Region> regions;
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
+  const ValueId condition = n.reshape(branch.condition, {});
   FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
   for (size_t i = 0; i < n.numOutputs(); ++i)
     if (n.wants(i))
-      builder.knownValues.choose(n.results[i], n.id(0), ifTrue[i], ifFalse[i]);
+      builder.knownValues.choose(n.results[i], branch.condition, ifTrue[i], ifFalse[i]);
   return success();
 }
 
@@ -386,8 +417,7 @@ Status scan(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"If", 1, kNewestOpset, 1, 1, -1, ifOp,
-     "both branches make equal shapes, or the condition follows from sizes"},
+    {"If", 1, kNewestOpset, 1, 1, -1, ifOp, "both branches make as many dimensions"},
     {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
      "carried values keep their shape; scan outputs need a bound on the number of trips", 0b11},
     {"Scan", 9, kNewestOpset, 1, -1, -1, scan},

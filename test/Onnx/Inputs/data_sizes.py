@@ -148,12 +148,61 @@ FAR = model("""g (bool[1,262144] x, bool[524288,1] z) => (int64[2,f] y) {
     both = And(x, z)
     y = NonZero(both)
 }""")
-COUNTED = model("""g (int64 a, int64 b, int64 d) => (int64[f] y) { y = Range(a, b, d) }""")
+# The rate chooses how many rows there are,
+CHOSEN = model("""g (float[n,3] x, int64 rate) => (float[f,3] y, float[f,3] z) {
+    fast = Constant<value_int = 16000>()
+    is = Equal(rate, fast)
+    y = If<then_branch = t () => (float[a,3] u) { u = Concat<axis = 0>(x, x) },
+           else_branch = e () => (float[b,3] v) { v = Neg(x) }>(is)
+    z = Exp(y)
+}""")
+FIXED = model("""g (float[n,4] x, bool c) => (float[n,f] y) {
+    y = If<then_branch = t () => (float[n,3] u) {
+        p = Constant<value_ints = [0, 1, 2]>()
+        u = Gather<axis = 1>(x, p)
+    }, else_branch = e () => (float[n,1] v) {
+        q = Constant<value_ints = [1]>()
+        v = ReduceSum<keepdims = 1>(x, q)
+    }>(c)
+}""")
 
+
+def rates(fast, slow):
+    """or a network that takes another number of samples: `fast` and `slow` make u and v of x."""
+    return model(f"""g (float[b,2,n] x, int64 rate) => (float[b,2] y) {{
+    fast = Constant<value_int = 16000>()
+    last = Constant<value_ints = [-1]>()
+    one = Constant<value_ints = [1]>()
+    is = Equal(rate, fast)
+    y = If<then_branch = t () => (float[r,2] u) {{ {fast} }}, else_branch = e () => (float[r,2] v) {{ {slow} }}>(is)
+}}""")
+
+
+def pooled(size, out):
+    return f"""w{size} = AveragePool<kernel_shape = [{size}], strides = [{size}]>(x)
+        {out} = Squeeze(w{size}, last)"""
+
+
+def pooled_if_one(size, out):
+    """As PyTorch exports squeeze(-1)."""
+    return f"""w{size} = AveragePool<kernel_shape = [{size}], strides = [{size}]>(x)
+        s{size} = Shape<start = 2>(w{size})
+        c{size} = Equal(s{size}, one)
+        {out} = If<then_branch = t{size} () => (float[p,2] t_{out}) {{ t_{out} = Squeeze(w{size}, last) }},
+            else_branch = e{size} () => (float[p,2,q] e_{out}) {{ e_{out} = Identity(w{size}) }}>(c{size})"""
+
+
+RATES = rates(pooled(4, "u"), pooled(2, "v"))
+RATES_IF_ONE = rates(pooled_if_one(4, "u"), pooled_if_one(2, "v"))
+COUNTED = model("""g (int64 a, int64 b, int64 d) => (int64[f] y) { y = Range(a, b, d) }""")
 
 
 def counted(*values):
     return {name: number(value, np.int64) for name, value in zip("abd", values)}
+
+
+def sound(samples, rate):
+    return {"x": floats(3, 2, samples), "rate": number(rate, np.int64)}
 
 
 MASK = flags(1, 0, 1, 1)
@@ -202,6 +251,11 @@ CASES = [
     ("pairs of one mask", TWINS, [{"x": floats(4, 3), "z": floats(4, 3), "c": MASK}]),
     ("rows of a factor", ROWS, [{"x": floats(4, 3), "z": floats(3, 3), "c": MASK}]),
     ("one at least", LEAST, [{"x": floats(4), "c": MASK}]),
+    ("chosen rows", CHOSEN, [{"x": floats(n, 3), "rate": number(r, np.int64)} for n, r in
+                             ((5, 16000), (5, 8000), (1, 1), (40, 16000))]),
+    ("chosen columns", FIXED, [{"x": floats(n, 4), "c": number(c, bool)} for n, c in ((5, 1), (5, 0), (40, 0))]),
+    ("rates", RATES, [sound(4, 16000), sound(2, 8000), sound(7, 16000), sound(3, 1)]),
+    ("rates, where it is one", RATES_IF_ONE, [sound(4, 16000), sound(2, 8000), sound(7, 16000)]),
 ]
 
 # Sorting is slow to compile for a GPU: these are for the CPU alone.
@@ -216,6 +270,8 @@ REFUSED = [
     ("pairs that do not fit", PAIRS, [], {"x": floats(4, 3), "z": floats(4, 3), "c": MASK, "d": flags(1, 1, 0, 0)}),
     ("rows that do not fit", ROWS, [], {"x": floats(4, 3), "z": floats(3, 3), "c": ~MASK}),
     ("not one", LEAST, [], {"x": floats(4), "c": np.zeros(4, bool)}),
+    ("another rate", RATES, [], sound(4, 8000)),
+    ("another rate, where it is one", RATES_IF_ONE, [], sound(2, 16000)),
     ("far too many", FAR, [], {}),
     ("eleven of ten", COUNTED, BOUND, counted(3, 14, 1)),
 ]

@@ -5,6 +5,7 @@
 #include "Support/DimSolve.h"
 #include "Support/TunedSizes.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 using namespace fusec;
@@ -384,6 +385,52 @@ TEST_CASE("what runs may leave out determines nothing for all of them") {
   const SizeRules rules = s.solver.rules({0, 1}, {});
   REQUIRE(rules.rules.size() == 1);
   CHECK(rules.rules[0].tested);
+}
+
+TEST_CASE("what a branch needs is solved in it alone, and tested in runs that take it") {
+  Sizes s({"n", "m", "k", "which"});
+  const SizeSolver::IsTaken first = [&] { return std::optional(s.dim("which")); },
+                            second = [&] { return std::optional(s.dim("1 - which")); };
+  auto inBranch = [&](const std::string &right, const SizeSolver::IsTaken &isTaken) {
+    return s.solver.require({Kind::Equal, s.dim("n"), s.dim(right), "node", "Op", ""}, Need::Solved,
+                            true, isTaken);
+  };
+  s.solver.enterBranch("if/then", first);
+  CHECK(inBranch("m", first) == Answer::Holds);
+  CHECK(s.value("m + k") == "n + k");
+  s.solver.leaveBranch();
+  CHECK(s.value("m + k") == "m + k");
+  s.solver.enterBranch("if/else", second);
+  CHECK(s.value("m") == "m");
+  CHECK(inBranch("4", second) == Answer::Holds);
+  CHECK(s.value("n") == "4");
+  s.solver.leaveBranch();
+  CHECK(inBranch("k", {}) == Answer::Open); // nothing tells which runs take it
+
+  CHECK(s.solver.endRound());
+  s.solver.beginRound();
+  s.solver.enterBranch("if/then", first);
+  CHECK(s.value("m + k") == "n + k");
+  s.solver.leaveBranch();
+  s.solver.enterBranch("if/else", second);
+  CHECK(s.value("n + m") == "m + 4");
+  const SymbolId inside = s.solver.symbol({"inside"}, false);
+  s.solver.leaveBranch();
+  CHECK(s.value("n + inside") == "n + inside");
+  CHECK(!s.solver.endRound());
+
+  const SizeRules rules = s.solver.rules({0, 1, 2, 3, inside}, {});
+  REQUIRE(rules.rules.size() == 2);
+  auto allHold = [&](const std::vector<int64_t> &sizes) {
+    return std::ranges::all_of(rules.rules, [&](const SizeRule &rule) {
+      CHECK(rule.tested);
+      return holds(rule.kind, rule.left.evaluate(sizes), rule.right.evaluate(sizes));
+    });
+  };
+  CHECK(allHold({7, 7, 1, 1, 1}));
+  CHECK(!allHold({7, 6, 1, 1, 1}));
+  CHECK(allHold({4, 6, 1, 0, 1}));
+  CHECK(!allHold({7, 7, 1, 0, 1}));
 }
 
 TEST_CASE("sizes that always are large enough need no test") {

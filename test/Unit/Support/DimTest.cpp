@@ -239,6 +239,27 @@ TEST_CASE("sums of many symbols cancel, and products of such sums stay as writte
   CHECK((sumOf(0, 3) * sumOf(3, 3)).operands().size() == 9);
 }
 
+TEST_CASE("a size of the data is at its bound, or at its least where a size falls with it") {
+  std::vector<Symbol> given = {{"n", 1, 10, 100}};
+  given.push_back(dataDependentSymbol("some", DimExpr::symbol(0), given));
+  given.push_back(dataDependentSymbol("which", 1, given));
+  given.push_back(dataDependentSymbol("few", DimExpr::symbol(1), given));
+  auto most = [&](const std::string &text) {
+    const auto parsed = DimExpr::parse(text, given);
+    REQUIRE(parsed.ok());
+    return atBounds(*parsed, given);
+  };
+  CHECK(most("n*2").str(given) == "n*2");
+  CHECK(most("some*n + 1").str(given) == "n*n + 1");
+  CHECK(most("few").str(given) == "n");
+  CHECK(most("n - some").str(given) == "n");
+  CHECK(most("n*2 - n*which").str(given) == "n*2");
+  for (int64_t n : {1, 6, 100}) {
+    CHECK(most("8 + n*which - 8*which").evaluate({n, 0, 0, 0}) == std::max<int64_t>(n, 8));
+    CHECK(most("n - few").evaluate({n, 0, 0, 0}) == n);
+  }
+}
+
 TEST_CASE("quotients of one size cancel in bounds") {
   const std::vector<Symbol> sizes = {{"s", 1, 1, INT64_MAX, 1}};
   const DimExpr s = DimExpr::symbol(0);
