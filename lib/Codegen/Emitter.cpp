@@ -111,11 +111,11 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
 void Emitter::declareLocals() {
   Value *shared = nullptr;
   if (threads && hooks.readsInFlight() > 0) {
-    auto *type = llvm::ArrayType::get(b.getInt64Ty(), 1);
+    auto *type = llvm::ArrayType::get(b.getInt64Ty(), kWidestAccess / 8);
     auto *nowhere = new llvm::GlobalVariable(
         module, type, true, llvm::GlobalValue::InternalLinkage, llvm::Constant::getNullValue(type),
         function->getName() + "_nowhere", nullptr, llvm::GlobalValue::NotThreadLocal, 1);
-    nowhere->setAlignment(llvm::Align(8));
+    nowhere->setAlignment(llvm::Align(kWidestAccess));
     safePlace = nowhere;
   }
   if (!threads) {

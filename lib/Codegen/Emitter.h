@@ -1,7 +1,9 @@
 #pragma once
 #include "Codegen/Codegen.h"
+#include "Codegen/Neighbours.h"
 #include "Codegen/Prefetch.h"
 #include "Codegen/TargetHooks.h"
+#include "Expr/TurnsOfGroup.h"
 
 #include <map>
 #include <optional>
@@ -88,6 +90,7 @@ private:
   Val evalIndexSum(const Scalar &s);
   bool splitIndex(NodeId id, llvm::Value *&common, llvm::Value *&apart, int64_t &mostApart);
   Val divideIndex(const Scalar &s); // IndexDivision.cpp, with the one above
+  llvm::Value *divideNatural(const Scalar &s, llvm::Value *x, llvm::Value *by);
   llvm::Value *linearComparison(const Scalar &s, const std::vector<Val> &args);
   llvm::Value *evalScalar(NodeId id); // asserts that it is uniform
   llvm::Value *dimValue(const DimExpr &d);
@@ -181,6 +184,28 @@ private:
   bool storeColumn(const Stmt &s);
   void emitSuppressed(const Predicate &p, llvm::function_ref<void()> body);
 
+  // WideAccesses.cpp: what a thread's turns read or write side by side, at once.
+  struct Together {
+    const Neighbours &found;
+    size_t depth;     // in `unrolled`, of the first loop inside of a turn
+    int64_t turn = 0; // of the group
+    struct Loaded {
+      llvm::Value *elements;
+      llvm::Value *wanted; // i1, of a guarded read
+    };
+    /// By the read of a statement and the iterations of the loops inside of a turn.
+    std::map<ColumnKey, Loaded> loaded;
+    std::map<const Stmt *, std::vector<llvm::Value *>>
+        waiting; // for the last of the turns that are stored at once
+    std::map<const Stmt *, llvm::Value *> places; // of these
+  };
+  const Neighbours *neighboursIn(const Stmt &loop);
+  void emitTogether(const Stmt &loop, const Neighbours &found);
+  std::optional<Val> neighbourRead(NodeId read);
+  llvm::Value *loadTogether(const Scalar &read, int64_t turns, llvm::Value *wanted);
+  bool storeTogether(const Stmt &s);
+  llvm::Type *wideType(DType t, int64_t elements);
+
   // StreamingStores.cpp: stores past the caches.
   struct StreamingStore {
     llvm::AllocaInst *left, *end;   // what the next line begins with; where it is to end
@@ -259,7 +284,10 @@ private:
   std::vector<StreamedVector> tile;         // its stores past the caches, which follow its loads
   std::set<BufferId> storedOnce;            // by one of its statements
   std::optional<Turns> turns;               // of the Unroll loop that is being emitted
-  const Stmt *current = nullptr;            // whose expressions are evaluated
+  std::map<const Stmt *, std::optional<Neighbours>> neighbours; // of Unroll loops met so far
+  std::vector<Together> together;                               // of those around the statement
+  std::vector<VarId> unrolled;                                  // all Unroll loops around it
+  const Stmt *current = nullptr;                                // whose expressions are evaluated
   std::map<llvm::Constant *, llvm::GlobalVariable *> paddings;
   Diagnostics errors;
 

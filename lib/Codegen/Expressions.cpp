@@ -20,6 +20,11 @@ Val Emitter::eval(NodeId id) {
       cache[at] = {{fromMemory(s.type, column), 0, true}, epoch};
       known = true;
     }
+    if (!known)
+      if (const std::optional<Val> v = neighbourRead(at)) {
+        cache[at] = {*v, epoch};
+        known = true;
+      }
     if (!known && next < operands) {
       open.push_back({s.args[next++], 0});
       continue;
@@ -106,9 +111,8 @@ Val Emitter::evalUncached(const Scalar &s) {
                             ? v[1]
                             : b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[1],
                                                       llvm::ConstantInt::get(v[1]->getType(), 1));
-      // Divisions of non-negative numbers need no corrections.
       if (kernel.body.rangeOf(s.args[0]).min >= 0) {
-        result = isQuotient ? b.CreateUDiv(v[0], by) : b.CreateURem(v[0], by);
+        result = divideNatural(s, v[0], by);
         break;
       }
       if (isUniform && !llvm::isa<llvm::Constant>(v[1])) {
@@ -121,6 +125,17 @@ Val Emitter::evalUncached(const Scalar &s) {
                            : unary(s.op, s.type, operandType, v[0]);
   }
   return {result, 0, vector && width > 1};
+}
+
+/// Quotient or remainder of an index that is not negative, which needs no corrections. A GPU divides in software, and
+/// 64-bit numbers several times as long as 32-bit ones.
+Value *Emitter::divideNatural(const Scalar &s, Value *x, Value *by) {
+  const bool narrow = threads && kernel.body.rangeOf(s.args[0]).max <= UINT32_MAX &&
+                      kernel.body.rangeOf(s.args[1]).max <= UINT32_MAX;
+  const auto sized = [&](Value *of) { return narrow ? b.CreateTrunc(of, b.getInt32Ty()) : of; };
+  Value *result = s.op == ScalarOp::FloorDiv ? b.CreateUDiv(sized(x), sized(by))
+                                             : b.CreateURem(sized(x), sized(by));
+  return b.CreateZExt(result, x->getType());
 }
 
 /// Sums and multiples of values that are linear in the lane stay linear.

@@ -54,7 +54,9 @@ void Emitter::emitLoop(const Stmt &s) {
     return;
   case LoopKind::Unroll: {
     const bool isTile = beginTile(s);
+    unrolled.push_back(s.var);
     emitUnrolled(s);
+    unrolled.pop_back();
     if (isTile)
       endTile();
     return;
@@ -194,7 +196,7 @@ void Emitter::emitByWriter(const GirBuffer &buffer, llvm::function_ref<void()> b
 }
 
 void Emitter::emitStore(const Stmt &s) {
-  if (turns && storeColumn(s))
+  if ((turns && storeColumn(s)) || storeTogether(s))
     return;
   std::vector<Val> indices = evalAll(s.indices);
   Val value = eval(s.value);

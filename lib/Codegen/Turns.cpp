@@ -17,6 +17,7 @@
 // A row is read before the first turn: nothing in the loop may write to its buffer. Nor may the loop read where stores
 // wait.
 #include "Codegen/Transpose.h"
+#include "Codegen/Unrolling.h"
 
 #include "Gir/Walk.h"
 
@@ -82,24 +83,6 @@ std::optional<DimExpr> distanceOf(const GirKernel &kernel, BufferId buffer,
   return sum;
 }
 
-/// Reads that are done whatever the predicates of ReadIfs say: none of their indices.
-std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots) {
-  std::vector<NodeId> open = roots, found;
-  std::set<NodeId> seen;
-  while (!open.empty()) {
-    const NodeId id = open.back();
-    open.pop_back();
-    if (id == kNoNode || !seen.insert(id).second)
-      continue;
-    const Scalar &s = body[id];
-    if (s.op == ScalarOp::Read)
-      found.push_back(id);
-    const auto end = s.op == ScalarOp::ReadIf ? s.args.begin() + 2 : s.args.end();
-    open.insert(open.end(), s.args.begin(), end);
-  }
-  return found;
-}
-
 } // namespace
 
 bool Emitter::isColumn(BufferId buffer, const std::vector<NodeId> &indices, VarId turn,
@@ -133,7 +116,7 @@ bool Emitter::findColumns(const std::vector<Stmt> &stmts, VarId turn, VarId lane
       access.stored = s.kind == StmtKind::Store && isColumn(s.buffer, s.indices, turn, lane);
       for (NodeId id : certainReads(kernel.body, exprRoots(s))) {
         const Scalar &read = kernel.body[id];
-        if (!isColumn(read.index, read.args, turn, lane))
+        if (read.op != ScalarOp::Read || !isColumn(read.index, read.args, turn, lane))
           continue;
         // A few lines of memory and shuffles serve lanes that lie closer (StridedLoads.cpp), or in turned order.
         const auto distance = distanceOf(kernel, read.index, read.args, lane);
@@ -281,6 +264,8 @@ bool Emitter::storeColumn(const Stmt &s) {
 }
 
 void Emitter::emitUnrolled(const Stmt &loop) {
+  if (const Neighbours *found = neighboursIn(loop))
+    return emitTogether(loop, *found);
   const std::optional<Turns> columns = columnsOf(loop);
   for (int64_t trip = kernel.body[loop.trip].imm, first = 0; first < trip;) {
     const int64_t count = columns ? std::min<int64_t>(width, trip - first) : 1;

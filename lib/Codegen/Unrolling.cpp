@@ -3,6 +3,7 @@
 #include "Gir/Walk.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -32,6 +33,23 @@ bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var
         return true;
     return isTested(kernel, s.body, var) || isTested(kernel, s.elseBody, var);
   });
+}
+
+std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots) {
+  std::vector<NodeId> open = roots, found;
+  std::set<NodeId> seen;
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (id == kNoNode || !seen.insert(id).second)
+      continue;
+    const Scalar &s = body[id];
+    const bool guarded = s.op == ScalarOp::ReadIf;
+    if (guarded || s.op == ScalarOp::Read)
+      found.push_back(id);
+    open.insert(open.end(), s.args.begin(), guarded ? s.args.begin() + 2 : s.args.end());
+  }
+  return found;
 }
 
 } // namespace fusec

@@ -14,4 +14,7 @@ int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmt
 /// True if a read under `stmts` tests a predicate that `var` goes into.
 bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var);
 
+/// Reads, guarded ones among them, that are come to whatever the predicates of others say: none of their indices.
+std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots);
+
 } // namespace fusec
