@@ -31,6 +31,9 @@
 // along it are written into the parts: kept as tensors they would have to run over other rows than the parts do. A
 // softmax over one long row computes its exponentials twice so, and reads the row three times.
 //
+// A product of matrices with too few tiles for a device is taken apart as well, where nothing else is: its parts are
+// the outermost of its axes, so that tiles lie as they did.
+//
 // Parts are for many blocks, their results for few: between them all blocks may have to wait (twoPhaseStarts). So that
 // they do that as seldom as possible, parts that need no result of others come first, then results, and so on in turns.
 // Not handled: reductions inside scans.
@@ -38,6 +41,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Inline.h"
+#include "Expr/transforms/Profile.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -50,7 +54,8 @@ namespace fusec {
 namespace {
 
 constexpr int64_t kMostParts = 1 << 16;
-constexpr int64_t kShortestPart = 4; // elements of the axis that is taken apart
+constexpr int64_t kShortestPart = 4;     // elements of the axis that is taken apart
+constexpr int64_t kShortestProduct = 64; // of a product, whose threads have a tile of results
 constexpr double kLeastTerms =
     1 << 14;                           // of one reduction: below, a launch costs more than the work
 constexpr double kTermsPerResult = 16; // of a reduction that is worth it, for each of its results
@@ -66,21 +71,61 @@ double product(const Equation &e, int from, int to, const std::vector<Symbol> &s
   return elements;
 }
 
+double results(const Equation &e, const std::vector<Symbol> &symbols) {
+  return product(e, 0, e.numSpatial, symbols);
+}
+
 /// Long, with few results: whatever the target.
 bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
   if (e.kind != EquationKind::Reduction)
     return false;
-  const double results = product(e, 0, e.numSpatial, symbols);
   const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
-  return results >= 1 && results * terms >= kLeastTerms && terms >= kTermsPerResult * results;
+  const double made = results(e, symbols);
+  return made >= 1 && made * terms >= kLeastTerms && terms >= kTermsPerResult * made;
+}
+
+/// A product of matrices of which a device may have too few tiles.
+bool isProductOfFewTiles(const Equation &e, const std::vector<Symbol> &symbols) {
+  constexpr double kLeastSteps = 256, kLeastWork = 1 << 20, kMostResults = 1 << 20;
+  const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
+  return e.kind == EquationKind::Reduction && e.states.empty() && isContraction(e) &&
+         results(e, symbols) >= 1 && results(e, symbols) <= kMostResults && terms >= kLeastSteps &&
+         terms * results(e, symbols) >= kLeastWork;
+}
+
+/// The equations to take apart, by their place: those that are long, else products. None beside a scan, whose steps
+/// read what turnsOf does not see.
+std::vector<bool> partedOf(const ExprProgram &pattern) {
+  std::vector<bool> isParted(pattern.items.size(), false);
+  if (std::ranges::any_of(pattern.items, [](const Item &item) {
+        return std::get<Equation>(item.value).kind == EquationKind::Scan;
+      }))
+    return isParted;
+  for (const auto &wanted : {isLong, isProductOfFewTiles}) {
+    isParted.clear();
+    for (const Item &item : pattern.items)
+      isParted.push_back(wanted(std::get<Equation>(item.value), pattern.symbols));
+    if (std::ranges::count(isParted, true) > 0)
+      break;
+  }
+  return isParted;
 }
 
 /// The reduced axis to take apart, or -1.
 int axisFor(const Equation &e, int64_t parts, const std::vector<Symbol> &symbols) {
+  const int64_t shortest = isContraction(e) ? kShortestProduct : kShortestPart;
   for (int a = e.numSpatial; a < static_cast<int>(e.axes.size()); ++a)
-    if (optOf(e.axes[a].extent, symbols) >= double(parts * kShortestPart))
+    if (optOf(e.axes[a].extent, symbols) >= double(parts * shortest))
       return a;
   return -1;
+}
+
+/// The most that an axis of a product is taken apart into.
+int64_t mostParts(const Equation &e, const std::vector<Symbol> &symbols) {
+  double longest = 0;
+  for (size_t a = static_cast<size_t>(e.numSpatial); a < e.axes.size(); ++a)
+    longest = std::max(longest, optOf(e.axes[a].extent, symbols));
+  return static_cast<int64_t>(longest) / kShortestProduct;
 }
 
 class TwoPhase {
@@ -89,15 +134,13 @@ public:
 
   std::optional<ExprProgram> run() {
     bool changed = false;
-    for (size_t i = 0; i < program.items.size(); ++i) {
+    size_t i = 0;
+    for (const bool isParted : partedOf(program)) {
       const Equation &e = std::get<Equation>(program.items[i].value);
-      if (!isLong(e, program.symbols))
-        continue;
-      const int axis = axisFor(e, parts, program.symbols);
-      if (axis < 0 || !split(i, axis))
-        continue;
-      changed = true;
-      ++i; // the second phase
+      const int axis = isParted ? axisFor(e, parts, program.symbols) : -1;
+      const bool splits = axis >= 0 && split(i, axis);
+      changed = changed || splits;
+      i += splits ? 2 : 1;
     }
     if (!changed)
       return std::nullopt;
@@ -164,7 +207,7 @@ private:
     Equation part = e;
     writeMapsInto(part, axis);
     const bool zeroes = part.monoid == Monoid::Sum && isProductOfReads(part.body, part.results[0]);
-    const int p = e.numSpatial; // position of the new axis
+    const int p = isContraction(e) ? 0 : e.numSpatial; // position of the new axis
     part.name += ".part";
     part.axes[axis].extent = length;
     part.axes.insert(part.axes.begin() + p, Axis{e.axes[axis].name + ".part", DimExpr(parts)});
@@ -195,16 +238,17 @@ private:
 
     Equation whole = e;
     whole.body = Body();
-    whole.axes.resize(static_cast<size_t>(p));
+    whole.axes.resize(static_cast<size_t>(e.numSpatial));
     whole.axes.push_back(part.axes[static_cast<size_t>(p)]);
     setRanges(whole, program.symbols);
     for (CascadeState &state : whole.states)
       if (state.correction != kNoNode)
         state.correction = whole.body.import(e.body, state.correction, nullptr);
-    addPartResults(e, part);
+    addPartResults(e, part, p);
     std::vector<NodeId> at, results;
-    for (int d = 0; d <= p; ++d)
+    for (int d = 0; d < e.numSpatial; ++d)
       at.push_back(whole.body.axis(d));
+    at.insert(at.begin() + p, whole.body.axis(e.numSpatial));
     for (TensorId t : part.outputs)
       results.push_back(whole.body.read(t, program.tensors[t].type, at));
     whole.results = results;
@@ -241,7 +285,8 @@ private:
   }
 
   /// Tensors for all that a part of `e` results in: its outputs, and in front of them the states that have none.
-  void addPartResults(const Equation &e, Equation &part) {
+  /// `p`: which of their axes tells the part.
+  void addPartResults(const Equation &e, Equation &part, int p) {
     const size_t hidden = e.states.empty() ? 0 : e.states.size() - e.outputs.size();
     part.outputs.clear();
     for (size_t r = 0; r < hidden + e.outputs.size(); ++r) {
@@ -251,7 +296,7 @@ private:
       tensor.name += ".part";
       tensor.kind = TensorKind::Temp;
       tensor.type = isArgMonoid(e.monoid) && r == 1 ? DType::I64 : e.accumulateType;
-      tensor.shape.push_back(part.axes[static_cast<size_t>(e.numSpatial)].extent);
+      tensor.shape.insert(tensor.shape.begin() + p, part.axes[static_cast<size_t>(p)].extent);
       part.outputs.push_back(program.addTensor(std::move(tensor)));
     }
   }
@@ -340,13 +385,19 @@ int64_t partsNear(int64_t extent, int64_t wanted, int64_t lanes) {
 std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &target) {
   // Work for every core, and several blocks a core where it hides latency.
   std::vector<int64_t> found;
-  for (const Item &item : pattern.items) {
-    const Equation &e = std::get<Equation>(item.value);
-    if (!isLong(e, pattern.symbols))
+  const std::vector<bool> isParted = partedOf(pattern);
+  for (size_t i = 0; i < isParted.size(); ++i) {
+    const Equation &e = std::get<Equation>(pattern.items[i].value);
+    const bool isProduct = isContraction(e);
+    if (!isParted[i] || (isProduct && target.kind == TargetKind::Cpu))
       continue;
-    const auto results = static_cast<int64_t>(product(e, 0, e.numSpatial, pattern.symbols));
+    constexpr double kResultsOfTile = 4096; // of a product
+    const auto blocks = static_cast<int64_t>(
+        std::max(1.0, results(e, pattern.symbols) / (isProduct ? kResultsOfTile : 1)));
     for (int64_t perCore : {1, 4}) {
-      const int64_t wanted = (target.cores * perCore + results - 1) / results;
+      int64_t wanted = (target.cores * perCore + blocks - 1) / blocks;
+      if (isProduct)
+        wanted = std::min(wanted, mostParts(e, pattern.symbols));
       if (wanted < 2)
         continue;
       const int axis = axisFor(e, wanted, pattern.symbols);

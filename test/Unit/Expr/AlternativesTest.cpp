@@ -194,6 +194,39 @@ TEST_CASE("places that the axis alone does not name stay whole where parts are c
   CHECK(sameBits(run(made, inputs), run(whole, inputs)));
 }
 
+TEST_CASE("a product of matrices with few tiles in parts, unless something else is long") {
+  std::mt19937 random(3);
+  for (const char *length : {"1024", "1000"}) {
+    const std::string k = length;
+    const std::string head = "expr product\ntensor %a: f32[8," + k + "] input\ntensor %b: f32[" +
+                             k + ",192] input\n",
+                      product = "reduction s [m:8, n:192; k:" + k +
+                                "] sum f32\n  %s = mul(%a[m, k], %b[k, n])\n";
+    const ExprProgram alone = parse(head +
+                                    "tensor %s: f32[8,192] output\ninputs (%a, %b)\noutputs "
+                                    "(%s)\n" +
+                                    product);
+    const ExprProgram made = apply(alone, {"two-phase", 8});
+    REQUIRE(made.items.size() == 2);
+    const Equation &parts = std::get<Equation>(made.items[0].value);
+    CHECK(parts.axes[0].extent == DimExpr(8)); // the outermost
+    CHECK(parts.numSpatial == 3);
+    const std::vector<TensorValue> inputs = roughInputs(alone, random);
+    CHECK(close(run(made, inputs), run(alone, inputs), 1e-5));
+    for (const char *target : {"sm_90", "gfx90a", "x86-64-v3"}) {
+      const Target on = *lookupTarget(target);
+      CHECK(twoPhaseChoices(alone, on).empty() == (on.kind == TargetKind::Cpu));
+    }
+    const ExprProgram beside =
+        parse(head +
+              "tensor %s: f32[8,192] output\ntensor %x: f32[90000] input\ntensor %l: f32[] "
+              "output\ninputs (%a, %b, %x)\noutputs (%s, %l)\n" +
+              product + "reduction l [; i:90000] sum f32\n  %l = %x[i]\n");
+    const ExprProgram other = apply(beside, {"two-phase", 8});
+    CHECK(other.items.size() == 3);
+  }
+}
+
 TEST_CASE("a softmax over one long row in two phases") {
   ExprProgram pattern = parse(R"(expr softmax
 symbol n = 1..100000 opt 50000 divisor 1
