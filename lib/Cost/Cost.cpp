@@ -88,6 +88,15 @@ double blocksOfCore(const Counts &c, double cores) {
   return std::ceil(std::max(1.0, c.blocks) / cores);
 }
 
+/// Seconds in which nothing is there for a block to go on with: each tile that its threads copy, and reads one behind
+/// another. Of these the first come with the launch, and what the last cache holds is there in half the time.
+double waitSeconds(const Counts &c, const Target &target) {
+  const double held = cacheShare(c.readBytes + c.writtenBytes,
+                                 double(target.memory[target.memory.size() - 2].capacityBytes)),
+               turns = std::max(0.0, c.reads / target.readsAtOnce - 1);
+  return (c.fills + turns * (1 - held / 2)) * target.waitSec;
+}
+
 /// Seconds in which a core issues the instructions of all its blocks, as many of them at once as are resident.
 double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double each = blocksOfCore(c, cores), averages = std::max(each, c.longestBlock);
@@ -97,7 +106,7 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double wavesOfCore = std::ceil(each / together), own = blockSeconds(c, target);
   // A block's waits hide behind the instructions of those beside it, but not behind its own.
   return std::max(averages * own / issueShare(together * c.unitsPerBlock, target),
-                  wavesOfCore * (own + c.fills * target.waitSec)) +
+                  wavesOfCore * (own + waitSeconds(c, target))) +
          wavesOfCore * c.barriers * target.blockBarrierSec;
 }
 
@@ -152,7 +161,7 @@ std::array<double, kLevels> rereadShares(const Counts &c, const Target &target) 
 Counts sideBySide(std::span<const Counts> parts) {
   constexpr double Counts::*kOfBlock[] = {
       &Counts::vectorOps, &Counts::vectorLoads, &Counts::stalls, &Counts::stagedLoads,
-      &Counts::gathers,   &Counts::barriers,    &Counts::fills};
+      &Counts::gathers,   &Counts::barriers,    &Counts::fills,  &Counts::reads};
   constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
                                            &Counts::writtenBytes, &Counts::constantBytes,
                                            &Counts::stagedBytes};

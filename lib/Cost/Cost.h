@@ -18,6 +18,7 @@ struct Counts {
   double stagedLoads = 0; // CPU: loads and stores of one unit that stage operands before arithmetic
   double gathers = 0;     // lane accesses of one unit by gathers and scatters
   double fills = 0;       // GPU: times that a block waits for a tile which its threads copy
+  double reads = 0;       // GPU: of device memory, by one thread in turn
   double readBytes = 0;   // compulsory bytes from device memory: every element once
   double writtenBytes = 0;  // compulsory bytes to device memory
   double constantBytes = 0; // the part of readBytes that no other kernel has written
@@ -64,8 +65,9 @@ std::array<double, kLevels> rereadShares(const Counts &counts, const Target &tar
 /// is the minimum of running on all cores and of running on the calling thread alone.
 ///
 /// Arithmetic and memory overlap, except for operands that a CPU's core stages first: its out-of-order window is too
-/// short for that. On a GPU a block waits for each tile that it copies, which only other blocks of its core hide, and a
-/// wave of blocks takes no less than one wait.
+/// short for that. On a GPU a block waits for each tile that it copies and for its threads' reads, as many of them at a
+/// time as are on their way at once, which only other blocks of its core hide; and a wave of blocks takes no less than
+/// one wait.
 ///
 /// Compulsory bytes come from the smallest level that fits all of them, since the kernel before has just written them.
 /// Constants of more than a sixteenth of the last cache come from memory: a network has too many such kernels for the

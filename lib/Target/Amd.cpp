@@ -54,6 +54,7 @@ Target amdTarget(const char *name, int lanes, int cores, const Core &core, doubl
   // L2 and back. 4.3 us on a gfx90a, 9.7 us on a gfx942: more than a launch.
   constexpr double kCountSec = 28e-9, kReleaseSec = 1.2e-6;
   t.waitSec = 0.8e-6; // an estimate: an H200's
+  t.readsAtOnce = 32; // Codegen unrolls loops to half of what the counter of a wave's reads holds
   t.deviceBarrierSec = cores * kCountSec + kReleaseSec;
   constexpr double kLdsBytesPerClock = 128, kHertz = 1.7e9;
   t.memory = {

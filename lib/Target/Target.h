@@ -74,6 +74,7 @@ struct Target {
   double launchSec, blockBarrierSec, deviceBarrierSec;
   double waitSec =
       0; // GPU: threads ask memory for something and have it, with nothing to do beside
+  double readsAtOnce = 1; // GPU: of a thread, which it has on their way before it waits
   double signalSec = 0,
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them

@@ -19,6 +19,8 @@ Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
 /// `leastDepth`: steps of k between two barriers, at least.
 Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
+/// On a GPU: for products of a few rows with a large matrix; none for others.
+Candidates thinContractionCandidates(const View &view);
 Candidates scanCandidates(const ScheduledProgram &program, const Target &target);
 /// None where an equation of a step cannot be spread over blocks.
 Candidates gridScanCandidates(const ScheduledProgram &program, const Target &target);
@@ -33,5 +35,7 @@ Candidates stitchCandidates(const ScheduledProgram &program, const Target &targe
 /// On a CPU: windows of few taps over padded rows that a tile holds whole, their lanes along the row: where padding
 /// begins is known for each lane and tap. None where that is not so.
 Candidates windowCandidates(const View &view);
+/// On a GPU: a lane for each sum, along the last axis that is kept, straight from where the operands lie.
+Candidates columnCandidates(const View &view);
 
 } // namespace fusec::tiling

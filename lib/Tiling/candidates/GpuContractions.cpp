@@ -1,6 +1,7 @@
 // Schedules of contractions on GPUs: tiles of both operands through shared memory, fma in registers.
+#include "Expr/TurnsOfGroup.h"
 #include "Tiling/candidates/Candidates.h"
-#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/candidates/ContractionRoles.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ enum class Staging : uint8_t {
 
 struct BlockTile {
   int64_t rowsPerUnit, vectors; // register tile of a thread
+  int64_t neighbours;           // columns of a vector that a lane has side by side
   int64_t depth;                // steps of k between two barriers
 };
 
@@ -46,18 +48,22 @@ public:
   std::optional<Schedule> build() {
     const int64_t units = b.schedule.units, lanes = b.schedule.lanes;
     b.registerEdges();
-    assignRoles();
+    around = roles.blocksOutside(b);
     n = b.addSpatial("n", columns);
     k = b.addReduction("k", view.reduction);
     std::vector<int64_t> steps = {tile.depth, 1};
     if (staging == Staging::Boxes && !walkWindows(steps))
       return std::nullopt;
-    tile.vectors = rows.empty() ? 1 : std::min(tile.vectors, (total(columns) + lanes - 1) / lanes);
+    while (tile.neighbours > 1 && lanes * tile.neighbours >= 2 * pointsOf(view, columns))
+      tile.neighbours /= 2;
+    const int64_t vector = lanes * tile.neighbours;
+    tile.vectors =
+        rows.empty() ? 1 : std::min(tile.vectors, (pointsOf(view, columns) + vector - 1) / vector);
     rowTile = 1;
-    columnTile = rows.empty() ? lanes * units : tile.vectors * lanes;
+    columnTile = rows.empty() ? vector * units : tile.vectors * vector;
     if (!rows.empty()) {
       m = b.addSpatial("m", rows);
-      tile.rowsPerUnit = std::min(tile.rowsPerUnit, (total(rows) + units - 1) / units);
+      tile.rowsPerUnit = std::min(tile.rowsPerUnit, (pointsOf(view, rows) + units - 1) / units);
       if (staging == Staging::Boxes)
         alignRows();
       rowTile = tile.rowsPerUnit * units;
@@ -71,45 +77,17 @@ public:
     for (size_t i = 1; i < steps.size(); ++i)
       walk.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, steps[i]));
     step->push_back(inUnit(ScheduleBuilder::nest(
-        walk, {b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Compute, view.first))})));
+        walk, {overTile(ScheduleBuilder::leaf(LeafKind::Compute, view.first))})));
     std::vector<TreeNode> body = {
-        inUnit(b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Init, view.first))),
+        inUnit(overTile(ScheduleBuilder::leaf(LeafKind::Init, view.first))),
         ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Seq, k, steps[0])},
                               std::move(*step)),
-        inUnit(b.overTile(m, n, b.finishLeaf()))};
+        inUnit(overTile(b.finishLeaf()))};
     b.schedule.tree = {ScheduleBuilder::nest(around, body)};
     return b.schedule;
   }
 
 private:
-  /// Groups of the reads that lanes run over are columns, those of the other reads rows; what both need is outside.
-  void assignRoles() {
-    const std::vector<int> &lane = view.spatial.back();
-    auto used = [&](const std::vector<int> &group, bool onLanes) {
-      return std::ranges::any_of(view.reads, [&](const ReadInfo &r) {
-        return r.dependsOn(lane) == onLanes && r.dependsOn(group);
-      });
-    };
-    for (const std::vector<int> &group : view.spatial) {
-      bool vector = group == lane || used(group, true);
-      bool broadcast = group != lane && used(group, false);
-      if (vector && !broadcast)
-        columns.push_back(group);
-      else if (broadcast && !vector)
-        rows.push_back(group);
-      else
-        around.push_back(ScheduleBuilder::loop(
-            LoopKind::Block, b.addSpatial("i" + std::to_string(around.size()), {group}), 1));
-    }
-  }
-
-  int64_t total(const std::vector<std::vector<int>> &groups) const {
-    int64_t product = 1;
-    for (const auto &group : groups)
-      product *= view.opt(group);
-    return product;
-  }
-
   /// Replaces the steps of the loops over k, outermost first, by ones that take whole windows, so that a box holds
   /// nothing that its tile does not use. False if there is no window, or one of no constant size.
   bool walkWindows(std::vector<int64_t> &steps) const {
@@ -168,7 +146,9 @@ private:
         for (size_t d = 0; d < view.tensor(read.tensor).shape.size(); ++d)
           digits.push_back({{}, static_cast<int>(d)});
       }
-      const OperandIndex operand = b.stage(read, digits, box ? 0 : 1);
+      // Rows begin at other banks than their neighbours, and at multiples of what a thread reads at once.
+      const int64_t pad = std::max<int64_t>(1, kWidestAccess / read.elementBytes);
+      const OperandIndex operand = b.stage(read, digits, box ? 0 : pad);
       int64_t bytes = roundUp(stagedBytes(operand, depth), 128);
       if (bytes == 0 || bytes > sharedLeft) {
         if (box)
@@ -199,8 +179,13 @@ private:
     return m >= 0
                ? ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, m, tile.rowsPerUnit)},
                                        {child})
-               : ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, n, b.schedule.lanes)},
-                                       {child});
+               : ScheduleBuilder::nest(
+                     {ScheduleBuilder::loop(LoopKind::Unit, n, b.schedule.lanes * tile.neighbours)},
+                     {child});
+  }
+
+  TreeNode overTile(TreeNode leaf) const {
+    return b.overTile(m, n, std::move(leaf), tile.neighbours);
   }
 
   const View &view;
@@ -208,7 +193,8 @@ private:
   Staging staging;
   ScheduleBuilder b;
   int64_t sharedLeft;
-  std::vector<std::vector<int>> rows, columns;
+  const ContractionRoles roles{view};
+  const AxisGroups &rows = roles.rows, &columns = roles.columns;
   std::vector<LoopNode> around;
   AxisId n, k, m;
   int64_t rowTile = 1, columnTile = 1; // elements of m and n a block
@@ -231,11 +217,20 @@ Candidates gpuContractionCandidates(const View &view, int64_t leastDepth) {
   if (leastDepth == 1 && sumsRowsOfMatrix(view))
     candidates = reductionCandidates(view);
   for (Staging staging : {Staging::Elements, Staging::Boxes})
-    for (BlockTile tile : {BlockTile{8, 2, 16}, BlockTile{4, 1, 32}}) {
+    for (BlockTile tile : {BlockTile{8, 2, 1, 16}, BlockTile{4, 1, 1, 32}, BlockTile{16, 1, 4, 16},
+                           BlockTile{8, 1, 4, 32}, BlockTile{4, 1, 4, 32}}) {
       tile.depth = std::max(tile.depth, leastDepth);
       if (std::optional<Schedule> schedule = GpuContraction(view, tile, staging).build())
         candidates.push_back(std::move(*schedule));
     }
+  if (leastDepth > 1)
+    return candidates;
+  for (Schedule &schedule : thinContractionCandidates(view))
+    candidates.push_back(std::move(schedule));
+  // Nothing of a depthwise window is used by another lane but what the caches have: a tile would only be in the way.
+  if (ContractionRoles(view).rows.empty())
+    for (Schedule &schedule : columnCandidates(view))
+      candidates.push_back(std::move(schedule));
   return candidates;
 }
 

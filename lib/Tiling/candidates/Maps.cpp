@@ -1,4 +1,5 @@
 // Schedules of a single map: vectors along the last axis, rows and chunks over the blocks.
+#include "Expr/TurnsOfGroup.h"
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 
@@ -74,7 +75,15 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   return b.schedule;
 }
 
-Schedule gpuMap(const View &view, int unroll) {
+/// Elements that a thread moves side by side at most, of the narrowest that the map reads or writes.
+int64_t mostNeighbours(const View &view) {
+  int64_t bytes = view.program->bytesOf(view.equation().outputs[0]);
+  for (const ReadInfo &read : view.reads)
+    bytes = std::min(bytes, read.elementBytes);
+  return kWidestAccess / std::max<int64_t>(bytes, 2);
+}
+
+Schedule gpuMap(const View &view, int unroll, int64_t neighbours) {
   int lanes = view.target->lanes, units = 256 / lanes;
   ScheduleBuilder b(view, "map", units, lanes);
   if (view.spatial.empty()) {
@@ -82,13 +91,14 @@ Schedule gpuMap(const View &view, int unroll) {
     return b.schedule;
   }
   AxisId x = b.addSpatial("x", view.spatial);
-  int64_t perUnit = int64_t{lanes} * unroll;
+  const int64_t vector = lanes * neighbours, perUnit = vector * unroll;
+  std::vector<LoopNode> loops = {ScheduleBuilder::loop(LoopKind::Block, x, perUnit * units),
+                                 ScheduleBuilder::loop(LoopKind::Unit, x, perUnit),
+                                 ScheduleBuilder::loop(LoopKind::Unroll, x, vector)};
+  for (LoopNode &loop : b.lanesAlong(x, neighbours))
+    loops.push_back(std::move(loop));
   b.schedule.tree = {
-      ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Block, x, perUnit * units),
-                             ScheduleBuilder::loop(LoopKind::Unit, x, perUnit),
-                             ScheduleBuilder::loop(LoopKind::Unroll, x, lanes),
-                             ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
-                            {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
 }
 
@@ -194,8 +204,10 @@ Candidates mapCandidates(const View &view) {
     if (const ReadInfo *read = transposedRead(view, group))
       out.push_back(gpuTranspose(view, *read, group));
   }
-  out.push_back(gpuMap(view, 4));
-  out.push_back(gpuMap(view, 1));
+  // Equals are taken in this order: what the counts do not see are the instructions that wide accesses save.
+  for (const int64_t neighbours : {mostNeighbours(view), int64_t{1}})
+    for (const int unroll : {1, 4})
+      out.push_back(gpuMap(view, unroll, neighbours));
   return out;
 }
 

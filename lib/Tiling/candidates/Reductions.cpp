@@ -10,8 +10,9 @@ namespace fusec::tiling {
 namespace {
 
 /// Lanes walk the innermost reduced axis; partial results are combined over the lanes.
-/// CPU: a block takes several rows. GPU: a unit takes a row, or the whole block does when rows are few.
-Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
+/// CPU: a block takes several rows. GPU: a unit takes a row, or the whole block does when rows are few. `sideBySide`: a
+/// lane's elements of a step are neighbours.
+Schedule rowReduction(const View &view, int unroll, bool wholeBlock, bool sideBySide = false) {
   const Target &target = *view.target;
   int lanes = target.lanes, units = target.unitsOf(256);
   ScheduleBuilder b(view, wholeBlock ? GeneratorName("block-row") : GeneratorName("row"), units,
@@ -33,8 +34,13 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   } else {
     loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, perUnit));
   }
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, lanes));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
+  if (sideBySide) {
+    for (LoopNode &loop : b.lanesAlong(k, perUnit / lanes))
+      loops.push_back(std::move(loop));
+  } else {
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, lanes));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
+  }
   std::vector<TreeNode> row = {
       ScheduleBuilder::leaf(LeafKind::Init, view.first),
       ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)}),
@@ -283,6 +289,13 @@ int64_t shortRowBytes(const View &view) {
 
 } // namespace
 
+Candidates columnCandidates(const View &view) {
+  // Small blocks spread few outputs over more multiprocessors.
+  const bool few = outputsOf(view) < 4096;
+  return {columnReduction(view, 1, 256),
+          few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256)};
+}
+
 Candidates windowCandidates(const View &view) {
   constexpr int64_t kTapsWritten = 8; // Emitter::isShort
   const auto atMost = [&](const std::vector<int> &group, int64_t most) {
@@ -306,6 +319,10 @@ Candidates reductionCandidates(const View &view) {
       contiguousRow = contiguousRow || read.stride(view.reduction.back()) == 1;
   const bool vectorLanes = view.target->vectorLanes;
   if (contiguousRow && view.opt(view.reduction.back()) * 2 >= view.target->lanes) {
+    constexpr int kNeighbours = 4; // 16 bytes of f32
+    for (const bool wholeBlock : {false, true})
+      if (!vectorLanes && view.opt(view.reduction.back()) >= kNeighbours * view.target->lanes)
+        out.push_back(rowReduction(view, kNeighbours, wholeBlock, true));
     out.push_back(rowReduction(view, 4, false));
     out.push_back(rowReduction(view, 1, false));
     if (!vectorLanes)
@@ -314,8 +331,7 @@ Candidates reductionCandidates(const View &view) {
       return out;
   }
   constexpr int64_t kSharedBytes = 32 * 1024;
-  // GPU: small blocks spread few outputs over more multiprocessors.
-  bool few = outputsOf(view) < 4096;
+  const bool few = outputsOf(view) < 4096;
   if (int64_t bytes = shortRowBytes(view); bytes > 0)
     for (int threads : {256, 64})
       if (threads * bytes <= kSharedBytes && (threads == 256 || few))
@@ -335,8 +351,8 @@ Candidates reductionCandidates(const View &view) {
       out.push_back(columnReduction(view, vectors, 1));
     return out;
   }
-  out.push_back(columnReduction(view, 1, 256));
-  out.push_back(few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256));
+  for (Schedule &schedule : columnCandidates(view))
+    out.push_back(std::move(schedule));
   return out;
 }
 

@@ -161,12 +161,20 @@ TreeNode ScheduleBuilder::nest(std::vector<LoopNode> loops, std::vector<TreeNode
   return std::move(children[0]);
 }
 
-TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
+std::vector<LoopNode> ScheduleBuilder::lanesAlong(AxisId axis, int64_t neighbours) const {
+  std::vector<LoopNode> loops = {loop(LoopKind::Lane, axis, neighbours)};
+  if (neighbours > 1)
+    loops.push_back(loop(LoopKind::Unroll, axis, 1));
+  return loops;
+}
+
+TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf, int64_t neighbours) const {
   std::vector<LoopNode> loops;
   if (m >= 0)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
-  loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes));
-  loops.push_back(loop(LoopKind::Lane, n, 1));
+  loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes * neighbours));
+  for (LoopNode &one : lanesAlong(n, neighbours))
+    loops.push_back(std::move(one));
   return nest(loops, {std::move(leaf)});
 }
 

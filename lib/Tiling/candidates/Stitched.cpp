@@ -41,6 +41,8 @@ constexpr AxisId kRows{0};
 struct NestShape {
   int unroll; // vectors of a step along a row
   ColumnSums sums = ColumnSums::Lane;
+  /// On a GPU: a lane has its elements of a step side by side, in place of those of other vectors.
+  bool sideBySide = false;
 };
 
 struct StitchShape {
@@ -222,6 +224,11 @@ private:
     loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, pieceUnits * vector));
     if (pieceUnits > 1)
       loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, vector));
+    if (nestShape.sideBySide && vector == int64_t{wide} * nestShape.unroll) {
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, nestShape.unroll));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, 1));
+      return loops;
+    }
     if (vector > wide)
       loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, wide));
     loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, rowsOnLanes ? kRows : x, 1));
@@ -334,6 +341,13 @@ bool haveNeighbouringRows(const ScheduledProgram &program, const std::vector<int
   return false;
 }
 
+/// Rows of the tensors that an equation walks along its last axis begin at multiples of so many elements.
+bool haveEvenRows(const ScheduledProgram &program, int64_t elements) {
+  return std::ranges::any_of(program.equations, [&](const Equation *e) {
+    return !e->axes.empty() && e->axes.back().extent.divisibleBy(elements, program.expr.symbols);
+  });
+}
+
 /// Has an axis of no elements: there is nothing to save, and tiles have no size.
 bool isEmpty(const Equation &e) {
   return std::ranges::any_of(e.axes, [](const Axis &axis) { return axis.extent.isConst(0); });
@@ -350,8 +364,14 @@ Candidates stitchCandidates(const ScheduledProgram &program, const Target &targe
   std::vector<int> rows = commonRows(equations);
   const bool units = target.blocksHaveUnits();
   const RowOwner first = rows.empty() ? RowOwner::Block : RowOwner::Unit;
-  std::vector<StitchShape> shapes = {
-      {first, std::nullopt}, {first, NestShape{4}}, {first, NestShape{1}}};
+  std::vector<StitchShape> shapes;
+  // First, since equals are taken in this order: what the counts do not see are the instructions that it saves.
+  constexpr int kNeighbours = 4; // 16 bytes of f32
+  if (units && !rows.empty() && haveEvenRows(program, kNeighbours))
+    for (const RowOwner owner : {RowOwner::Unit, RowOwner::Block})
+      shapes.push_back({owner, NestShape{kNeighbours, ColumnSums::Lane, true}});
+  shapes.insert(shapes.end(),
+                {{first, std::nullopt}, {first, NestShape{4}}, {first, NestShape{1}}});
   if (units) {
     const StitchShape widest = rows.empty() ? StitchShape{first, std::nullopt, 4 * kThreads}
                                             : StitchShape{RowOwner::Block, std::nullopt};

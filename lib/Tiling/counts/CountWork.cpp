@@ -5,6 +5,7 @@
 #include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/LaneAccess.h"
 #include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/counts/Neighbours.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/StatementWork.h"
 #include "Tiling/schedule/LoopRanges.h"
@@ -241,7 +242,10 @@ private:
       if (findsPlaces)
         counts.gathers += copies * schedule.lanes;
     } else {
+      // A flat number is taken apart into the tile's digits: quotient and remainder of a 32-bit constant.
+      constexpr double kOpsOfDigit = 5;
       counts.vectorLoads += loadAndStore * copies;
+      counts.vectorOps += kOpsOfDigit * copies * double(operand.digits.size() - 1);
     }
     // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
     if (findsPlaces)
@@ -290,7 +294,7 @@ private:
         continue;
       double loads = times * shared(node.equation, known.axes[read]);
       if (!lanes || !lanesLieApart(bound, place, laneAxis, vectorLanes ? &staged : nullptr)) {
-        counts.vectorLoads += loads;
+        vectorLanes ? void(counts.vectorLoads += loads) : addThreadRead(place, loads);
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
         counts.vectorLoads += *vectors * loads;
@@ -300,6 +304,7 @@ private:
         addColumns(loads, turns);
       } else {
         counts.gathers += loads * schedule.lanes;
+        counts.reads += !vectorLanes && readsDevice(bound, place) ? loads : 0;
       }
     }
     for (size_t id = 0; id < needed.size(); ++id)
@@ -317,6 +322,16 @@ private:
       counts.stalls += std::max(
           0.0, chainSlots(node.equation, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
+  }
+
+  /// Adds a read by a GPU's thread, done so often by the turns of its loops.
+  void addThreadRead(const ReadPlace &read, double times) {
+    const TurnsTogether together = turnsOfRead(bound, read, loops, staged);
+    if (readsDevice(bound, read))
+      counts.reads += times / double(together.turns);
+    counts.vectorLoads +=
+        times * timeOfTurn(together, bound.program.bytesOf(bound.program.tensorOf(read)),
+                           variesByLane(bound, read, loops));
   }
 
   /// The time of what a micro-kernel makes in one turn of the loops around it, in vector operations.
@@ -343,7 +358,10 @@ private:
       const bool staysWithThread =
           bound.program.tensor(t).kind == TensorKind::Temp && bound.level(t) == MemLevel::Register;
       if (sideBySide || staysWithThread) {
-        counts.vectorLoads += times;
+        counts.vectorLoads += times * (target.vectorLanes || staysWithThread
+                                           ? 1
+                                           : timeOfTurn(turnsOfStore(bound, equation, t, loops),
+                                                        bound.program.bytesOf(t), true));
       } else if (turns > 1) {
         addColumns(times, turns);
       } else

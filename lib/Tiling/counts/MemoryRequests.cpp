@@ -114,8 +114,10 @@ public:
   MemoryRequests run() {
     if (!scan && bound.numEquations() == 1 && bound.facts(0).form == EquationForm::Scatter)
       addCopy(moved, context, bound.equation(0).base, bound.equation(0).outputs[0], 1, {});
-    for (const Statement &statement : bound.statements())
+    for (const Statement &statement : bound.statements()) {
+      around = &statement.loops;
       leaf(*statement.leaf, LoopRanges(bound, statement.loops, stepsOf(*statement.leaf)));
+    }
     return moved;
   }
 
@@ -174,7 +176,8 @@ private:
       moved.sharedBytes += staged.sharedBytes;
   }
 
-  /// Partial results of units meet in shared memory, and every thread reads them all.
+  /// Partial results of units meet in shared memory, and every thread reads them all: once for each accumulator, which
+  /// Unroll loops around are over.
   void combine(int equation, const LoopRanges &loops) {
     const Equation &e = bound.equation(equation);
     if (schedule.units == 1 || !sharesReduction(bound, equation, LoopKind::Unit))
@@ -183,15 +186,18 @@ private:
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
     if (bound.facts(equation).reduces() && isArgMonoid(e.monoid))
       bytes += 8;
-    const double lanes = schedule.lanes, written = lanesKeep(bound, equation) ? lanes : 1;
-    moved.sharedBytes +=
-        loops.allIterations() * bytes * schedule.units * (written + schedule.units * lanes);
+    const double lanes = schedule.lanes, written = lanesKeep(bound, equation) ? lanes : 1,
+                 times = loops.allIterations() / (loops.hasLanes() ? lanes : 1);
+    moved.sharedBytes += times * bytes * schedule.units * (written + schedule.units * lanes);
   }
 
-  void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
+  void write(const SectorCounter &here, int number, size_t output, const ScanPlace &place) {
+    const Equation &e = bound.equation(number);
     const TensorId t = e.outputs[output];
     const Address address = here.addressOf(outputAccess(e, bound.program.tensor(t)), t, place);
-    addWritten(moved, here.affine(address, bound.program.bytesOf(t), true));
+    addWritten(moved, here.affine(address, bound.program.bytesOf(t), true,
+                                  context.vectorLanes ? TurnsTogether()
+                                                      : turnsOfStore(bound, number, t, *around)));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -209,11 +215,11 @@ private:
         moved.sharedBytes += bytes;
       for (const ScanPlace &place : writtenPlaces(bound, t)) {
         if (place.within.count == loops.stepRange().count) {
-          write(here, e, o, place);
+          write(here, equation, o, place);
           continue;
         }
         const LoopRanges fewer = loops.within(place.within);
-        write(meter(equation, fewer, Bounds::All), e, o, place);
+        write(meter(equation, fewer, Bounds::All), equation, o, place);
       }
     }
   }
@@ -344,7 +350,14 @@ private:
         if (axes >> use->positions[i] & 1)
           bounds = Bounds::ReductionAndLanes;
     }
-    const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    // A read that is the index of a guarded one comes where that is wanted.
+    const size_t ownGuards = e.body[read.read].op == ScalarOp::ReadIf ? 1 : 0;
+    const TurnsTogether together =
+        context.vectorLanes || read.guards.size() > ownGuards
+            ? TurnsTogether()
+            : turnsOfRead(bound, {equation, 0, bound.facts(equation).ordinalOf(read.read)}, *around,
+                          {});
+    const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards, together);
     const double part = inCommon(equation, read.read, loops);
     if (bound.level(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += part * asked.bytes;
@@ -384,7 +397,8 @@ private:
   const AccessContext context;
   const Equation *scan;
   StepRange steps;
-  std::set<int> stored; // equations without a Store, in front of a reader
+  const Loops *around = nullptr; // the statement
+  std::set<int> stored;          // equations without a Store, in front of a reader
   MemoryRequests moved;
 };
 

@@ -139,18 +139,22 @@ private:
   }
 
   /// Elements of an equation's accumulator in each thread: one an iteration of the Unroll loops over spatial axes, and
-  /// over the first reduced one where a Combine folds them.
+  /// over the first reduced one where a Combine folds them, but for neighbours of a lane.
   double copies(int equation, const Loops &loops) const {
     const Equation &e = bound.equation(equation);
     const bool folds = bound.facts(equation).form != EquationForm::Cascade &&
                        !isTupleMonoid(e.monoid) && bound.has(LeafKind::Combine, equation);
     double product = 1;
-    for (const LoopNode *loop : loops) {
+    bool hasParts = !folds;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      const LoopNode *loop = loops[i];
       if (loop->kind != LoopKind::Unroll || loop->axis < 0)
         continue;
       const AxisUse *use = bound.use(loop->axis, equation);
-      if (use && use->reduction && !folds)
+      const bool reduces = use && use->reduction;
+      if (reduces && (hasParts || isInsideLanes(loops, i)))
         continue;
+      hasParts = hasParts || reduces;
       product *= bound.optTrip(*loop);
     }
     return product;

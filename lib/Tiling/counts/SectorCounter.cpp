@@ -160,7 +160,8 @@ Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
   return address;
 }
 
-Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
+Residues SectorCounter::residues(const Address &address, int64_t bytes,
+                                 const TurnsTogether &together) const {
   Residues shares{};
   shares[modulo(address.constant * bytes, kSectorBytes)] = 1;
   auto add = [&](const Residues &more) {
@@ -187,14 +188,16 @@ Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
     // A prime distance meets all residues.
     for (int64_t i = 0; i < taken; ++i) {
       const int64_t value = std::min(taken == count ? i : i * 7919 % count, last);
-      own[modulo(address.offset(axis, value) * bytes, kSectorBytes)] += 1.0 / double(taken);
+      const int64_t offset = address.offset(axis, together.first(axis, value));
+      own[modulo(offset * bytes, kSectorBytes)] += 1.0 / double(taken);
     }
     add(own);
   }
   return shares;
 }
 
-AccessCount SectorCounter::affine(const Address &address, int64_t bytes, bool writers) const {
+AccessCount SectorCounter::affine(const Address &address, int64_t bytes, bool writers,
+                                  const TurnsTogether &together) const {
   AccessCount asked{threads(writers) * double(bytes), 0};
   if (context.vectorLanes && loops.hasLanes()) { // a vector, or one element for all lanes
     const AxisId axis = loops.laneAxis();
@@ -207,26 +210,29 @@ AccessCount SectorCounter::affine(const Address &address, int64_t bytes, bool wr
     return asked;
   }
   const AxisId axis = loops.laneAxis();
-  const double times = others(writers);
+  const double times = others(writers) / double(together.turns);
+  const int64_t size = bytes * together.turns;
   if (!stops(axis)) { // the same element for all lanes
     asked.sectors = times * std::ceil(points(axis) / schedule.lanes);
     return asked;
   }
-  const Residues shares = residues(address, bytes);
+  const Residues shares = residues(address, bytes, together);
   const bool linear = address.isLinear(axis);
   const int64_t distance = linear ? address.offset(axis, loops.laneStep()) * bytes : 0;
   std::vector<int64_t> lanes, sectors; // of each lane: bytes from the address, and where they lie
   for (const LaneGroup &group : loops.laneGroups(context.effort == Effort::Quick ? 8 : 1024)) {
     lanes.clear();
     for (int64_t lane = 0; lane < (linear ? 1 : group.active); ++lane)
-      lanes.push_back(address.offset(axis, group.first + lane * loops.laneStep()) * bytes);
+      lanes.push_back(
+          address.offset(axis, together.first(axis, group.first + lane * loops.laneStep())) *
+          bytes);
     const int64_t lowest = lanes[0] + std::min<int64_t>(distance, 0) * (group.active - 1);
     for (int64_t residue = 0; residue < kSectorBytes; residue += bytes) {
       if (shares[residue] == 0)
         continue;
       double touched = 0;
       if (linear) {
-        touched = sectorsOf(modulo(residue + lowest, kSectorBytes), distance, group.active, bytes);
+        touched = sectorsOf(modulo(residue + lowest, kSectorBytes), distance, group.active, size);
       } else {
         sectors.clear();
         for (int64_t offset : lanes)
@@ -270,7 +276,8 @@ uint64_t SectorCounter::positionsOfLanes() const {
 
 AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
                                    const std::vector<NodeId> &guards, bool writers,
-                                   const ScanPlace &stepPlace) const {
+                                   const ScanPlace &stepPlace,
+                                   const TurnsTogether &together) const {
   const Tensor &info = bound.program.tensor(tensor);
   const int64_t bytes = bound.program.bytesOf(tensor);
   const std::vector<int64_t> strides = bound.program.stridesOf(tensor);
@@ -298,14 +305,15 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
     for (const auto &[axis, all] : around) {
       const auto count = double(static_cast<int64_t>(all));
       const auto value = static_cast<int64_t>(std::fmod(at, count));
-      moveTo(point, axis, std::min(value, loops.extent(axis) - 1));
+      moveTo(point, axis, together.first(axis, std::min(value, loops.extent(axis) - 1)));
       at = std::floor(at / count);
     }
     for (const LaneGroup &group : groups) {
       sectors.clear();
       for (int64_t lane = 0; lane < group.active; ++lane) {
         if (loops.hasLanes() && loops.laneAxis() >= 0)
-          moveTo(point, loops.laneAxis(), group.first + lane * loops.laneStep());
+          moveTo(point, loops.laneAxis(),
+                 together.first(loops.laneAxis(), group.first + lane * loops.laneStep()));
         values.at(point.axes, point.step);
         if (std::ranges::any_of(tests, [&](NodeId t) { return values[t] == 0; }))
           continue;
@@ -323,9 +331,9 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
   if (ran == 0)
     return {};
   const double all = threads(writers);
-  const double together = loops.hasLanes() || writers ? 1 : schedule.lanes;
+  const double atOnce = double(together.turns) * (loops.hasLanes() || writers ? 1 : schedule.lanes);
   return {all * accessed / ran * double(bytes),
-          context.vectorLanes ? 0 : all * touched / ran / together,
+          context.vectorLanes ? 0 : all * touched / ran / atOnce,
           tests.size() != guards.size() || readsData(equation.body, indices, positionsOfLanes())};
 }
 
@@ -372,13 +380,15 @@ Address packedAddress(const BoundSchedule &bound, const Operand &operand) {
   return address;
 }
 
-AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) const {
+AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards,
+                                const TurnsTogether &together) const {
   const Scalar &node = equation.body[read];
   const ScanPlace place = readPlace(bound, node.index);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return affine(addressOf(*access, node.index, place), bound.program.bytesOf(node.index), false);
-  return sampled(indexOperands(node), node.index, guards, false, place);
+    return affine(addressOf(*access, node.index, place), bound.program.bytesOf(node.index), false,
+                  together);
+  return sampled(indexOperands(node), node.index, guards, false, place, together);
 }
 
 AccessCount SectorCounter::write(const std::vector<NodeId> &indices, TensorId tensor,
@@ -386,7 +396,7 @@ AccessCount SectorCounter::write(const std::vector<NodeId> &indices, TensorId te
   std::vector<NodeId> guards;
   if (predicate != kNoNode)
     guards.push_back(predicate);
-  return sampled(indices, tensor, guards, true, {});
+  return sampled(indices, tensor, guards, true, {}, {});
 }
 
 std::vector<ScanPlace> writtenPlaces(const BoundSchedule &bound, TensorId t) {

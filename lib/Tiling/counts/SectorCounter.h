@@ -1,4 +1,5 @@
 #pragma once
+#include "Tiling/counts/Neighbours.h"
 #include "Tiling/schedule/LoopRanges.h"
 
 #include <array>
@@ -39,7 +40,8 @@ double different(std::vector<int64_t> &sectors);
 /// The place that a sample looks at: all in their order, or some spread evenly, at multiples of the golden ratio.
 double sampledPlace(int64_t sample, int64_t samples, double places);
 
-/// An element's address as a sum over the axes of a schedule.
+/// An element's address as a sum over the axes of a schedule: that of the first one, where an access serves several
+/// turns.
 struct Address {
   int64_t constant = 0;
   std::vector<Residues> beside; // of elements that no axis gives: a scan's step, data
@@ -77,10 +79,12 @@ public:
   SectorCounter(const AccessContext &context, int number, const LoopRanges &loops, Bounds bounds);
 
   /// Every thread that runs the statement reads; of writers one a block where it has no lanes, one a unit where it has
-  /// units.
-  AccessCount affine(const Address &address, int64_t bytes, bool writers) const;
+  /// units. `bytes`: of an element; `together`: turns that one access serves.
+  AccessCount affine(const Address &address, int64_t bytes, bool writers,
+                     const TurnsTogether &together = {}) const;
   /// A read of the equation's body, where all of `guards` hold.
-  AccessCount read(NodeId read, const std::vector<NodeId> &guards) const;
+  AccessCount read(NodeId read, const std::vector<NodeId> &guards,
+                   const TurnsTogether &together) const;
   /// A write where a predicate holds, if there is one.
   AccessCount write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
   /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
@@ -98,9 +102,9 @@ private:
   double points(AxisId axis) const;
   double others(bool writers) const;
   AccessCount sampled(const std::vector<NodeId> &indices, TensorId tensor,
-                      const std::vector<NodeId> &guards, bool writers,
-                      const ScanPlace &place) const;
-  Residues residues(const Address &address, int64_t bytes) const;
+                      const std::vector<NodeId> &guards, bool writers, const ScanPlace &place,
+                      const TurnsTogether &together) const;
+  Residues residues(const Address &address, int64_t bytes, const TurnsTogether &together) const;
   int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
   bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;
   template <typename F> void digitsOf(AxisId axis, int64_t value, F each) const;

@@ -225,7 +225,7 @@ bool BufferTable::shapeAccumulator(int equation) {
     const int64_t trip = (tile + loop.step - 1) / loop.step;
     if (!isReduced) {
       dims.push_back({{loop.axis, ordinals[loop.axis]++}, trip});
-    } else if (acc.partsAxis < 0) {
+    } else if (acc.partsAxis < 0 && !tiling::isInsideLanes(*path, i)) {
       acc.partsAxis = loop.axis;
       acc.parts = trip;
     }

@@ -51,14 +51,8 @@ void EquationLowering::store(Stmts &result) {
   guarded(Bounds::Spatial, std::move(statements), result);
 }
 
-bool mergesUnits(const Accumulator &acc, KernelWriter &writer) {
-  if (!acc.unitsReduce || writer.units == 1)
-    return false;
-  if (!acc.dims.empty())
-    writer.problem(
-        "e", acc.equation, ", which units sum together, has one accumulator a lane, given ",
-        "unroll loops over ", writer.bound.schedule.axes[acc.dims[0].first], "; make them seq");
-  return acc.dims.empty();
+bool mergesUnits(const Accumulator &acc, const KernelWriter &writer) {
+  return acc.unitsReduce && writer.units > 1;
 }
 
 BufferId addPartials(const Accumulator &acc, const std::string &name, DType type,
@@ -92,7 +86,7 @@ void FoldLowering::foldParts(Stmts &result) {
 }
 
 /// Partial results of the units meet in shared memory; then every lane folds them in the order of the units, its own
-/// where the lanes keep several.
+/// where the lanes keep several. In Unroll loops over spatial axes those of each accumulator do so in turn.
 void FoldLowering::combine(Stmts &result) {
   const std::vector<NodeId> indices = loops.registerIndex(acc);
   foldParts(result);

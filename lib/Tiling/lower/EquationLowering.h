@@ -74,8 +74,8 @@ private:
 };
 
 /// True if units have partial results in the accumulator that Combine has to merge.
-bool mergesUnits(const Accumulator &acc, KernelWriter &writer);
-/// Shared memory for the partial results of all units.
+bool mergesUnits(const Accumulator &acc, const KernelWriter &writer);
+/// Shared memory for the partial results of all units in one accumulator.
 BufferId addPartials(const Accumulator &acc, const std::string &name, DType type,
                      KernelWriter &writer);
 /// `emit` gets the place of a unit's partial results, of each lane's where lanes keep values of their own.

@@ -181,11 +181,10 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
 }
 
 std::vector<NodeId> LoopState::registerIndex(const Accumulator &accumulator) {
-  NodeId part = body.index(0);
-  for (const PathLoop &loop : path)
-    if (loop.node->kind == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis)
-      part = body.axis(loop.var);
-  return partIndex(accumulator, part);
+  const auto parts = std::ranges::find_if(path, [&](const PathLoop &loop) {
+    return loop.node->kind == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis;
+  });
+  return partIndex(accumulator, parts == path.end() ? body.index(0) : body.axis(parts->var));
 }
 
 std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId part,

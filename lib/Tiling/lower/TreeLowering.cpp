@@ -31,6 +31,20 @@ bool nextLoopIsConstantTrip(std::span<const TreeNode> nodes, AxisId axis) {
   });
 }
 
+bool isAroundCombine(const LoopNode &loop) {
+  return loop.kind == LoopKind::Lane &&
+         anyNode(loop.children, [](const TreeNode &n) { return n.leaf(LeafKind::Combine); });
+}
+
+/// True for what merges the partial results of a block's units, and nothing else.
+bool mergesUnits(const BoundSchedule &bound, const TreeNode &node) {
+  if (const LeafNode *leaf = node.leaf())
+    return leaf->kind == LeafKind::Combine && bound.schedule.units > 1 &&
+           tiling::sharesReduction(bound, leaf->equation, LoopKind::Unit);
+  return std::ranges::all_of(node.children(),
+                             [&](const TreeNode &child) { return mergesUnits(bound, child); });
+}
+
 /// True if no other loops run over the axis.
 bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
   return !anyNode(nodes, [&](const TreeNode &node) {
@@ -75,6 +89,8 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   const std::string axis = isStep ? "step" : parts.bound.schedule.axes[node.axis].name;
   if (endsInOneCutRound(node))
     return lowerWholeAndCutRounds(node, result);
+  if (isAroundCombine(node))
+    return lowerAroundCombine(node, result);
   const NodeId trip = loops.trip(node);
   if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
     return parts.writer.problem(node, " has a constant trip, given ", parts.bound.trip(node),
@@ -119,6 +135,14 @@ void TreeLowering::nameKernel(const LoopNode &node, Stmt &loop) {
     parts.writer.problem(*leaf, " reads both factors at places of their own, in any case, given a "
                                 "read that depends on others; leave the kernel out");
   }
+}
+
+/// Lanes around a Combine say of which of their elements it is. The loops over lanes in which it takes place are its
+/// own, with barriers between them.
+void TreeLowering::lowerAroundCombine(const LoopNode &lanes, Stmts &result) {
+  loops.path.push_back({&lanes, -1, parts.writer.body.index(0)});
+  lowerAll(lanes.children, result);
+  loops.path.pop_back();
 }
 
 /// True for a loop that steps over tiles whose inside is covered by constant-trip loops.
@@ -207,7 +231,16 @@ void TreeLowering::lowerChildren(std::span<const TreeNode> nodes, Stmts &result)
     loops.checked.erase(*byLanes);
     return;
   }
-  lowerBothVersions(nodes, cut, result);
+  // Neither does what merges units' sums ask for bounds.
+  while (!nodes.empty()) {
+    const auto merge =
+        std::ranges::find_if(nodes, [&](const TreeNode &n) { return mergesUnits(parts.bound, n); });
+    const size_t before = merge - nodes.begin(), with = std::min(before + 1, nodes.size());
+    if (before > 0)
+      lowerBothVersions(nodes.first(before), cut, result);
+    lowerAll(nodes.subspan(before, with - before), result);
+    nodes = nodes.subspan(with);
+  }
 }
 
 void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,

@@ -15,6 +15,7 @@ private:
   void lowerChildren(std::span<const TreeNode> nodes, Stmts &result);
   void lowerAll(std::span<const TreeNode> nodes, Stmts &result);
   void lowerLoop(const LoopNode &node, Stmts &result);
+  void lowerAroundCombine(const LoopNode &lanes, Stmts &result);
   void nameKernel(const LoopNode &node, Stmt &loop);
   void lowerLeaf(const LeafNode &leaf, Stmts &result);
   void lowerCompute(const LeafNode &compute, Stmts &result);

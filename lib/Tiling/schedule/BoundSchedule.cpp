@@ -288,6 +288,12 @@ bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind) {
   return runsOver(bound, equation, kind, true);
 }
 
+bool isInsideLanes(std::span<const LoopNode *const> loops, size_t loop) {
+  return std::ranges::any_of(loops.first(loop), [&](const LoopNode *outer) {
+    return outer->kind == LoopKind::Lane && outer->axis == loops[loop]->axis;
+  });
+}
+
 bool lanesKeep(const BoundSchedule &bound, int equation) {
   return runsOver(bound, equation, LoopKind::Lane, false);
 }

@@ -197,6 +197,9 @@ bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the
 /// loops around its Compute, one of that kind runs over a reduced axis of it.
 bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind);
+/// True if a loop, of those around a statement, runs over neighbours along its axis that one lane has: their sum is one
+/// chain, beside those of other lanes.
+bool isInsideLanes(std::span<const LoopNode *const> loops, size_t loop);
 /// True if each lane reduces to a value of its own: lanes run over a spatial axis of the equation.
 bool lanesKeep(const BoundSchedule &bound, int equation);
 

@@ -22,6 +22,16 @@ bool repeats(const LoopNode &loop) {
   return loop.kind == LoopKind::Block || loop.kind == LoopKind::Seq;
 }
 
+/// A leaf that stands in the lanes around a statement, beside it; null where there is none. A combine goes over lanes
+/// itself, with barriers between: those around it only say whose elements it folds.
+const LeafNode *besideInLanes(const Statement &statement, const std::vector<Statement> &all) {
+  const LoopNode *lanes = innermost(statement.loops, LoopKind::Lane);
+  const auto beside = std::ranges::find_if(all, [&](const Statement &other) {
+    return lanes && other.leaf != statement.leaf && other.isInside(lanes);
+  });
+  return beside == all.end() ? nullptr : beside->leaf;
+}
+
 class Flow : RuleChecker {
 public:
   explicit Flow(const BoundSchedule &bound)
@@ -125,6 +135,9 @@ private:
       const std::vector<const Statement *> found = bound.statements(leaf, e);
       for (const Statement *place : found) {
         require(found.size() <= 1, *place->leaf, " stands once, given ", found);
+        if (const LeafNode *beside = besideInLanes(*place, places))
+          require(leaf != LeafKind::Combine, *place->leaf,
+                  " stands alone in lanes around it, given ", beside, " there too");
         require(place->order > last, "e", e,
                 " has init, compute, combine and store in this order, given ", *place->leaf,
                 " earlier");

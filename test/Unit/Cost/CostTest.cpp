@@ -21,6 +21,7 @@ constexpr std::pair<const char *, Member> kMembers[] = {
     {"stagedLoads", &Counts::stagedLoads},
     {"gathers", &Counts::gathers},
     {"fills", &Counts::fills},
+    {"reads", &Counts::reads},
     {"readBytes", &Counts::readBytes},
     {"writtenBytes", &Counts::writtenBytes},
     {"constantBytes", &Counts::constantBytes},
@@ -50,6 +51,7 @@ Counts randomCounts(std::mt19937 &random) {
   c.stagedLoads = number(1e5);
   c.gathers = number(1e4);
   c.fills = number(100);
+  c.reads = number(1000);
   c.readBytes = number(1e9);
   c.stagedBytes = number(c.readBytes);
   c.writtenBytes = number(1e9);
@@ -222,6 +224,26 @@ TEST_CASE("Blocks that hardly do anything wait for memory all the same, a wave a
   CHECK(latency(c, hopper) == Catch::Approx(15 * hopper.waitSec));
   c.readBytes = 0;
   CHECK(latency(c, hopper) == 0);
+}
+
+TEST_CASE("A thread's reads come a few at a time, the first ones with the launch") {
+  for (const char *name : {"sm_90", "gfx90a"}) {
+    INFO(name);
+    const Target target = *lookupTarget(name);
+    Counts c;
+    c.launches = 0;
+    c.unitsPerBlock = 1;
+    c.reads = target.readsAtOnce;
+    CHECK(latency(c, target) == 0);
+    c.reads = 11 * target.readsAtOnce;
+    c.readBytes = 1;
+    CHECK(latency(c, target) == Catch::Approx(10 * target.waitSec / 2)); // from the last cache
+    c.readBytes = 4.0 * double(target.memory[1].capacityBytes);
+    c.blocks = target.cores;
+    Counts none = c;
+    none.reads = 0;
+    CHECK(latency(c, target) >= std::max(latency(none, target), 10 * target.waitSec));
+  }
 }
 
 TEST_CASE("Blocks that a core has at once hide each other's waits for tiles") {

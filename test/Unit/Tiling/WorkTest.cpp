@@ -308,7 +308,9 @@ TEST_CASE("work: what a GPU's last cache does not hold comes from memory each ti
                       " input\ntensor %c: " + square +
                       " output\ninputs (%a, %b)\noutputs (%c)\nreduction c [i:" + n + ", j:" + n +
                       "; k:" + n + "] sum f32\n  %c = mul(%a[i, k], %b[k, j])\n");
-      const Schedule best = valueOf(bestSchedules(product, target)).back().schedule;
+      ScheduleSearch inOnePhase;
+      inOnePhase.thorough = false;
+      const Schedule best = valueOf(bestSchedules(product, target, {}, inOnePhase)).back().schedule;
       const cost::Counts counts = countWork({best, product}, target).front();
       CHECK(counts.levelBytes[1] > 2 * (counts.readBytes + counts.writtenBytes));
       return counts.levelBytes[target.memory.size() - 1] / (counts.readBytes + counts.writtenBytes);
@@ -344,6 +346,11 @@ TEST_CASE(
                       .input("a", "128,96")
                       .input("b", "96,64")
                       .reduction("c", "i:128, j:64; k:96", "sum", "mul(%a[i, k], %b[k, j])"));
+  const ExprProgram thin =
+      patternFrom(ProgramText("thin", {})
+                      .input("a", "3,96")
+                      .input("b", "96,330")
+                      .reduction("c", "i:3, j:330; k:96", "sum", "mul(%a[i, k], %b[k, j])"));
   const ExprProgram softmax = patternFrom(ProgramText("softmax", {})
                                               .input("x", "64,4096")
                                               .reduction("m", "i:64; k:4096", "max", "%x[i, k]")
@@ -406,7 +413,8 @@ end
                                               .map("y", "i:6, c:48", "mul(%e[i, c], %m[c])"));
   for (const char *name : {"sm_90", "gfx90a"}) {
     const Target target = targetNamed(name);
-    for (const ExprProgram *pattern : {&product, &softmax, &columns, &gates, &cumsum, &squeeze}) {
+    for (const ExprProgram *pattern :
+         {&product, &thin, &softmax, &columns, &gates, &cumsum, &squeeze}) {
       bool any = false;
       for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
         require(chooseReadReuse(schedule, *pattern, pattern->symbols, target));

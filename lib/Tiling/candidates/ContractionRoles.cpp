@@ -1,0 +1,36 @@
+#include "Tiling/candidates/ContractionRoles.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+ContractionRoles::ContractionRoles(const View &view) {
+  const std::vector<int> &lane = view.spatial.back();
+  auto used = [&](const std::vector<int> &group, bool onLanes) {
+    return std::ranges::any_of(view.reads, [&](const ReadInfo &r) {
+      return r.dependsOn(lane) == onLanes && r.dependsOn(group);
+    });
+  };
+  for (const std::vector<int> &group : view.spatial) {
+    const bool vector = group == lane || used(group, true);
+    const bool broadcast = group != lane && used(group, false);
+    (vector && !broadcast ? columns : broadcast && !vector ? rows : outside).push_back(group);
+  }
+}
+
+std::vector<LoopNode> ContractionRoles::blocksOutside(ScheduleBuilder &b) const {
+  std::vector<LoopNode> blocks;
+  for (const std::vector<int> &group : outside)
+    blocks.push_back(ScheduleBuilder::loop(
+        LoopKind::Block, b.addSpatial("i" + std::to_string(blocks.size()), {group}), 1));
+  return blocks;
+}
+
+int64_t pointsOf(const View &view, const AxisGroups &groups) {
+  int64_t product = 1;
+  for (const std::vector<int> &group : groups)
+    product *= view.opt(group);
+  return product;
+}
+
+} // namespace fusec::tiling
