@@ -16,6 +16,9 @@ namespace fusec {
 
 /// The fraction of a contraction's points that load an operand: register tiles reuse what they have loaded.
 constexpr double kTiled = 0.125;
+/// The fraction of them for which a GPU's block brings an operand into its memory: rows, or columns, of its tile share
+/// it.
+constexpr double kStaged = 1.0 / 32;
 
 /// Loads for one point of the domain.
 static double loadsOf(const Equation &e) {
@@ -28,7 +31,7 @@ static double loadsOf(const Equation &e) {
 /// Vector instructions for one point of the domain. A GPU's threads test each element that they stage for padding; a
 /// CPU's loops do so for whole vectors, or rows.
 static double operationsOf(const Equation &e, const ExprProgram &program, const Target &target) {
-  const double stages = target.kind == TargetKind::Cpu ? 0 : kTiled;
+  const double stages = target.kind == TargetKind::Cpu ? 0 : kStaged;
   return weightOf(e) - (1 - stages) * stagingWeightOf(e, program);
 }
 

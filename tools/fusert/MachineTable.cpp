@@ -106,7 +106,8 @@ MachineTable tableOfGpu(const Measured &m) {
                      {"t.ownLaunchSec", seconds(m, "launch")},
                      {"t.blockBarrierSec", seconds(m, "block_barrier")}};
   // Counters between blocks are the two parts of such a barrier, which is measured as a whole.
-  table.notMeasured = {"t.signalSec", "t.awaitSec", "t.waitSec", "t.flopsPerSec", "t.loadShare"};
+  table.notMeasured = {"t.signalSec",   "t.awaitSec",    "t.waitSec",
+                       "t.readsAtOnce", "t.flopsPerSec", "t.loadShare"};
   if (m.first("grid_barrier")) // the device has launches of blocks that wait for each other
     table.constants.emplace_back("t.deviceBarrierSec", seconds(m, "grid_barrier"));
   else

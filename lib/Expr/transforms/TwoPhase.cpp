@@ -86,7 +86,7 @@ bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
 
 /// A product of matrices of which a device may have too few tiles.
 bool isProductOfFewTiles(const Equation &e, const std::vector<Symbol> &symbols) {
-  constexpr double kLeastSteps = 256, kLeastWork = 1 << 20, kMostResults = 1 << 20;
+  constexpr double kLeastSteps = 1024, kLeastWork = 1 << 20, kMostResults = 1 << 20;
   const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
   return e.kind == EquationKind::Reduction && e.states.empty() && isContraction(e) &&
          results(e, symbols) >= 1 && results(e, symbols) <= kMostResults && terms >= kLeastSteps &&
@@ -394,6 +394,8 @@ std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &t
     constexpr double kResultsOfTile = 4096; // of a product
     const auto blocks = static_cast<int64_t>(
         std::max(1.0, results(e, pattern.symbols) / (isProduct ? kResultsOfTile : 1)));
+    if (isProduct && 2 * blocks > target.cores)
+      continue; // the tiles keep most of the device busy
     for (int64_t perCore : {1, 4}) {
       int64_t wanted = (target.cores * perCore + blocks - 1) / blocks;
       if (isProduct)

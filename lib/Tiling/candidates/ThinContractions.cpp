@@ -31,8 +31,9 @@ namespace fusec::tiling {
 namespace {
 
 constexpr int64_t kMostRows = 8;
-constexpr int64_t kMostTerms = 4; // that a thread reads at once
-constexpr int64_t kMostSums = 32; // that it then has
+constexpr int64_t kLeastMatrix = 1 << 11; // elements: smaller ones take a launch and little else
+constexpr int64_t kMostTerms = 4;         // that a thread reads at once
+constexpr int64_t kMostSums = 32;         // that it then has
 
 struct ThinTile {
   int units = 1;           // of a block
@@ -48,7 +49,8 @@ public:
   explicit ThinContractions(const View &view) : view(view), target(*view.target), roles(view) {}
 
   Candidates run() {
-    if (view.reduction.empty() || !isThin())
+    if (view.reduction.empty() || !isThin() ||
+        columns() * pointsOf(view, view.reduction) < kLeastMatrix)
       return {};
     if (const ReadInfo *matrix = matrixAlong(roles.columns.back()))
       addThin(*matrix);

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace fusec {
@@ -232,8 +233,8 @@ private:
     const EquationFacts &reader = bound.facts(operand.equation);
     const std::vector<int64_t> extents = stagedExtents(bound, operand, loops);
     staged[index] = extents;
-    const double loadAndStore = 2, copies = times * elementsOf(extents) /
-                                            (double(schedule.units) * double(schedule.lanes));
+    const double copies =
+        times * elementsOf(extents) / (double(schedule.units) * double(schedule.lanes));
     const NodeId read = reader.reads[operand.read];
     bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
     if (target.nearestIsCache) {
@@ -244,13 +245,31 @@ private:
     } else {
       // A flat number is taken apart into the tile's digits: quotient and remainder of a 32-bit constant.
       constexpr double kOpsOfDigit = 5;
-      counts.vectorLoads += loadAndStore * copies;
-      counts.vectorOps += kOpsOfDigit * copies * double(operand.digits.size() - 1);
+      counts.vectorLoads += (1 + storesInTurn(operand, extents)) * copies;
+      const auto digits = std::ranges::count_if(extents, [](int64_t extent) { return extent > 1; });
+      counts.vectorOps += kOpsOfDigit * copies * double(std::max<int64_t>(digits - 1, 0));
     }
     // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
     if (findsPlaces)
       for (NodeId id : reader.equation.body.reachable({read}))
         counts.vectorOps += copies * weightOf(reader.equation.body[id].op);
+  }
+
+  /// Turns in which a GPU's shared memory takes what the lanes of a unit store of a copy: words of one bank come one
+  /// after the other.
+  double storesInTurn(const Operand &operand, const std::vector<int64_t> &extents) const {
+    constexpr int64_t kBanks = 32, kWord = 4; // bytes
+    const std::vector<size_t> order = copyOrder(bound, operand, extents).digits;
+    if (order.empty())
+      return 1;
+    int64_t distance = 1; // elements between what neighbouring lanes store
+    for (size_t d = order[0] + 1; d < extents.size(); ++d)
+      distance *= extents[d] + (d + 1 == extents.size() ? operand.padElements : 0);
+    const int64_t bytes = distance * bound.program.bytesOf(bound.program.tensorOf(operand));
+    if (bytes % kWord != 0)
+      return 1;
+    const int64_t inBank = std::gcd(bytes / kWord, kBanks);
+    return double(std::clamp<int64_t>(extents[order[0]] * inBank / kBanks, 1, inBank));
   }
 
   void leaf(const LeafNode &node, double times) {
@@ -328,7 +347,7 @@ private:
   void addThreadRead(const ReadPlace &read, double times) {
     const TurnsTogether together = turnsOfRead(bound, read, loops, staged);
     if (readsDevice(bound, read))
-      counts.reads += times / double(together.turns);
+      counts.reads += times * together.accessesOfTurn();
     counts.vectorLoads +=
         times * timeOfTurn(together, bound.program.bytesOf(bound.program.tensorOf(read)),
                            variesByLane(bound, read, loops));

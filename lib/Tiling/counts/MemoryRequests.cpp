@@ -68,6 +68,15 @@ private:
   std::vector<bool> visited; // nodes of the body
 };
 
+/// What is asked for by a statement of which a share of the turns have accesses together.
+template <typename Count> AccessCount inShares(const TurnsTogether &together, const Count &count) {
+  AccessCount asked = count(together);
+  if (together.turns > 1 && together.share < 1)
+    asked.sectors =
+        together.share * asked.sectors + (1 - together.share) * count(TurnsTogether()).sectors;
+  return asked;
+}
+
 /// Adds `part` of what is asked for.
 void addRead(MemoryRequests &moved, const AccessCount &asked, double part = 1) {
   moved.readBytes += part * asked.bytes;
@@ -195,9 +204,11 @@ private:
     const Equation &e = bound.equation(number);
     const TensorId t = e.outputs[output];
     const Address address = here.addressOf(outputAccess(e, bound.program.tensor(t)), t, place);
-    addWritten(moved, here.affine(address, bound.program.bytesOf(t), true,
-                                  context.vectorLanes ? TurnsTogether()
-                                                      : turnsOfStore(bound, number, t, *around)));
+    const TurnsTogether own =
+        context.vectorLanes ? TurnsTogether() : turnsOfStore(bound, number, t, *around);
+    addWritten(moved, inShares(own, [&](const TurnsTogether &together) {
+                 return here.affine(address, bound.program.bytesOf(t), true, together);
+               }));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -352,12 +363,15 @@ private:
     }
     // A read that is the index of a guarded one comes where that is wanted.
     const size_t ownGuards = e.body[read.read].op == ScalarOp::ReadIf ? 1 : 0;
-    const TurnsTogether together =
+    const TurnsTogether own =
         context.vectorLanes || read.guards.size() > ownGuards
             ? TurnsTogether()
             : turnsOfRead(bound, {equation, 0, bound.facts(equation).ordinalOf(read.read)}, *around,
                           {});
-    const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards, together);
+    const SectorCounter here = meter(equation, loops, bounds);
+    const AccessCount asked = inShares(own, [&](const TurnsTogether &together) {
+      return here.read(read.read, read.guards, together);
+    });
     const double part = inCommon(equation, read.read, loops);
     if (bound.level(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += part * asked.bytes;

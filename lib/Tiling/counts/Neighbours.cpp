@@ -83,23 +83,29 @@ private:
   TurnsOfGroup turns;
 };
 
-/// Whether most of a statement's tiles are whole along the loop's axis, so that no test or clamp stands in a turn's
-/// way; a test against a multiple of the group's size does not.
-bool runsInWholeTiles(const BoundSchedule &bound, int equation, AxisId axis, const Loops &loops,
-                      int64_t size) {
+/// The part of a statement's turns along the loop's axis that no test or clamp of their own stands in front of: the
+/// lowering makes a version of whole tiles, those below the innermost loop in order. A test against a multiple of the
+/// group's size stands in no turn's way.
+double shareInWholeTiles(const BoundSchedule &bound, int equation, AxisId axis, const Loops &loops,
+                         int64_t size) {
   const DimExpr &extent = bound.schedule.axes[axis].extent;
   const std::vector<Symbol> &symbols = bound.program.expr.symbols;
-  const auto outer =
-      std::ranges::find_if(loops, [&](const LoopNode *loop) { return loop->axis == axis; });
-  const int64_t tile = (*outer)->step;
-  if (extent.divisibleBy(tile, symbols))
-    return true;
   const AxisUse *use = bound.use(axis, equation);
   const bool clamped = bound.facts(equation).reduces() && use && !use->reduction;
   if (!clamped && extent.divisibleBy(size, symbols))
-    return true;
-  const bool versions = !bound.has(LeafKind::Combine, equation);
-  return versions && bound.valueOf(extent) >= 2 * tile;
+    return 1;
+  int64_t tile = 0;
+  for (const LoopNode *loop : loops)
+    if (loop->axis == axis && (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block))
+      tile = loop->step;
+  if (tile == 0) {
+    const auto first = std::ranges::find(loops, axis, &LoopNode::axis);
+    return extent == DimExpr(static_cast<int64_t>(bound.optTrip(**first)) * (*first)->step) ? 1 : 0;
+  }
+  if (extent.divisibleBy(tile, symbols))
+    return 1;
+  const int64_t elements = bound.valueOf(extent);
+  return elements > 0 ? double(elements / tile * tile) / double(elements) : 0;
 }
 
 /// Calls `serves` with an axis and a number of turns for each that a loop of the statement allows, the largest first.
@@ -119,9 +125,10 @@ TurnsTogether mostTurns(const BoundSchedule &bound, int equation, const Loops &l
       });
     };
     for (int64_t size = kWidestAccess / bytes; size > 1; size /= 2)
-      if (trip % size == 0 && others(size) && serves(loop.axis, size) &&
-          runsInWholeTiles(bound, equation, loop.axis, loops, size))
-        return {loop.axis, size};
+      if (trip % size == 0 && others(size) && serves(loop.axis, size))
+        if (const double share = shareInWholeTiles(bound, equation, loop.axis, loops, size);
+            share > 0)
+          return {loop.axis, size, share};
   }
   return {};
 }
@@ -185,8 +192,11 @@ TurnsTogether turnsOfStore(const BoundSchedule &bound, int equation, TensorId te
 
 double timeOfTurn(const TurnsTogether &together, int64_t elementBytes, bool ofEachLane) {
   constexpr double kBytesOfLane = 4;
-  const double turns = double(together.turns);
-  return std::max(1.0, ofEachLane ? turns * double(elementBytes) / kBytesOfLane : 1) / turns;
+  const auto access = [&](int64_t turns) {
+    return std::max(1.0, ofEachLane ? double(turns * elementBytes) / kBytesOfLane : 1) /
+           double(turns);
+  };
+  return together.share * access(together.turns) + (1 - together.share) * access(1);
 }
 
 bool variesByLane(const BoundSchedule &bound, const ReadPlace &read, const Loops &loops) {
@@ -196,6 +206,8 @@ bool variesByLane(const BoundSchedule &bound, const ReadPlace &read, const Loops
 }
 
 bool readsDevice(const BoundSchedule &bound, const ReadPlace &read) {
+  if (bound.reuse(read))
+    return false;
   const Operand *operand = bound.operand(read.equation, read.read);
   return operand ? operand->level == MemLevel::Global
                  : bound.level(bound.program.tensorOf(read)) == MemLevel::Global;

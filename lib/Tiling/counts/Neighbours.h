@@ -4,10 +4,15 @@
 
 namespace fusec::tiling {
 
-/// Turns of an Unroll loop over `axis` whose elements a thread of a GPU finds side by side: so many share an access.
+/// Turns of an Unroll loop over `axis` whose elements a thread of a GPU finds side by side: so many share an access. In
+/// tiles that the axis' end cuts each makes its own: `share` is that of the turns in others.
 struct TurnsTogether {
   AxisId axis{};
   int64_t turns = 1;
+  double share = 1;
+
+  /// Accesses that a turn makes, on average.
+  double accessesOfTurn() const { return share / double(turns) + 1 - share; }
 
   /// The turn that makes the access in which an axis' value is served.
   int64_t first(AxisId of, int64_t value) const {
@@ -30,7 +35,7 @@ double timeOfTurn(const TurnsTogether &together, int64_t elementBytes, bool ofEa
 
 /// Whether lanes of a unit read elements of their own.
 bool variesByLane(const BoundSchedule &bound, const ReadPlace &read, const Loops &loops);
-/// Whether device memory is asked, not the block's own.
+/// Whether device memory is asked, not the block's own, nor what the thread keeps.
 bool readsDevice(const BoundSchedule &bound, const ReadPlace &read);
 
 } // namespace fusec::tiling

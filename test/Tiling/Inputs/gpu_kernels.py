@@ -41,7 +41,7 @@ TARGETS = ("sim:sm_90", "sim:gfx90a")
 ROWS = {"Softmax", "LayerNormalization", "LogSoftmax", "RMSNormalization"}
 # A tile that has an element for every point copies one that lies under several windows once for each, and units with a
 # column each of a product of few rows read these each for itself; caches serve both.
-WINDOWS = 6
+WINDOWS = 5.5
 CONTRACTIONS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "LSTM", "GRU", "RNN"}
 
 

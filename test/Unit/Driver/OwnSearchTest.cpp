@@ -37,7 +37,7 @@ TEST_CASE("the full search does without greedy merging and the partition from th
       INFO(file.path() << ", " << target);
       const double with = planSeconds(target, program, true),
                    without = planSeconds(target, program, false);
-      CHECK(without < 1.4 * with); // BERT on gfx90a, whose long trees come from the top
+      CHECK(without < 1.35 * with);
       ++plans;
       equal += without == with;
     }

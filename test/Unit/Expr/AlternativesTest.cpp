@@ -196,7 +196,7 @@ TEST_CASE("places that the axis alone does not name stay whole where parts are c
 
 TEST_CASE("a product of matrices with few tiles in parts, unless something else is long") {
   std::mt19937 random(3);
-  for (const char *length : {"1024", "1000"}) {
+  for (const char *length : {"2048", "2000"}) {
     const std::string k = length;
     const std::string head = "expr product\ntensor %a: f32[8," + k + "] input\ntensor %b: f32[" +
                              k + ",192] input\n",
