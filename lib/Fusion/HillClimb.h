@@ -11,12 +11,21 @@ public:
   HillClimb(const FusionContext &context, const SearchGraph &region, const QuickCost &quick,
             AccurateCost &accurate, VertexSets &sets);
 
-  /// Tries all joins and cuts in the order of the vertices, again and again until a round changes nothing.
+  /// Tries all joins and cuts in the order of the vertices, again and again until a round changes nothing, then chains.
   /// `perKernel`: seconds that each kernel saves by becoming a phase of another.
   Status improve(PlanDraft &draft, double perKernel);
 
 private:
+  Status improvePairs(PlanDraft &draft, double perKernel);
   Result<bool> joinWithConsumers(PlanDraft &draft, int v, double perKernel);
+  /// Makes one kernel of the contraction v, each contraction that it leads to and what lies between, if that is legal
+  /// and faster: a chain pays as a whole, where none of its parts need do. Other vertices of the kernels that these
+  /// are taken from stay behind.
+  Result<bool> joinChains(PlanDraft &draft, int v, double perKernel);
+  /// Makes one kernel of `chain`, and one each of what stays behind.
+  Result<bool> takeTogether(PlanDraft &draft, const std::vector<int> &chain, double perKernel);
+  /// Seconds of all kernels, less what each saves as a phase.
+  Result<double> secondsOf(const VertexSets &kernels, double perKernel);
   /// Joins v's kernel with independent kernels, one by one: first those that read what it reads, then the next ones in
   /// the list.
   Result<bool> joinBeside(PlanDraft &draft, int v, double perKernel);

@@ -1,6 +1,6 @@
 // The full search finds its plans itself: by the beam and by improving its drafts, without greedy merging (PowerFusion)
 // and the partition from the top (Souffle), it comes to the same ones for most networks, and to others that take at
-// most 34 % longer: long chains of contractions, whose parts have no price of their own, are found from the top.
+// most a tenth longer.
 #include "Driver/TargetSearch.h"
 #include "ModelEquations.h"
 
@@ -37,11 +37,11 @@ TEST_CASE("the full search does without greedy merging and the partition from th
       INFO(file.path() << ", " << target);
       const double with = planSeconds(target, program, true),
                    without = planSeconds(target, program, false);
-      CHECK(without < 1.35 * with);
+      CHECK(without < 1.1 * with);
       ++plans;
       equal += without == with;
     }
   }
   CHECK(plans >= 48);
-  CHECK(equal > 0.5 * plans);
+  CHECK(equal > 0.65 * plans);
 }

@@ -80,7 +80,8 @@ TEST_CASE("the table of a processor holds every constant that is measured") {
 TEST_CASE("what the table of a GPU holds and was not measured is told") {
   using List = std::vector<std::string>;
   Measured m = gpu(1e-8, 1000e9);
-  const List always = {"t.signalSec", "t.awaitSec", "t.waitSec", "t.flopsPerSec", "t.loadShare"};
+  const List always = {"t.signalSec",   "t.awaitSec",    "t.waitSec",
+                       "t.readsAtOnce", "t.flopsPerSec", "t.loadShare"};
   CHECK(tableOf(m, {}).notMeasured == always);
   CHECK(tableOf(m, {}).constant("t.ownLaunchSec") == 4e-6);
   std::erase_if(m.figures, [](const Figure &f) { return f.what == "grid_barrier"; });
