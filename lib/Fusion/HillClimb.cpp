@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <numeric>
 #include <ranges>
 #include <set>
 
 namespace fusec {
 
 namespace {
+
+/// Of kernels that follow each other the accurate model is asked where the quick one predicts at most this many times
+/// the seconds that they take apart.
+constexpr double kChance = 1.5;
 
 /// What the contraction v leads to without another one on the way: for each such contraction the vertices on all ways
 /// to it, both ends included.
@@ -96,8 +101,6 @@ Status HillClimb::improvePairs(PlanDraft &draft, double perKernel) {
 Result<bool> HillClimb::joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
   bool changed = false;
   for (int c : region.vertices[v].consumers) {
-    // The accurate model is asked where the quick one sees a chance.
-    constexpr double kChance = 1.5;
     FUSEC_TRY(bool joined, join(draft, v, c, kChance, perKernel));
     changed = changed || joined;
   }
@@ -186,6 +189,12 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
   if (before.size() < 2 || !std::ranges::all_of(after, [&](const std::vector<int> &kernel) {
         return whyNotOneKernel(context, region, kernel).empty();
       }))
+    return false;
+  const auto quickly = [&](double sum, const std::vector<int> &kernel) {
+    return sum + quick.kernelSeconds(kernel);
+  };
+  if (std::accumulate(after.begin(), after.end(), 0.0, quickly) >
+      kChance * std::accumulate(before.begin(), before.end(), 0.0, quickly))
     return false;
   FUSEC_TRY(const double secondsBefore, secondsOf(before, perKernel));
   FUSEC_TRY(const double secondsAfter, secondsOf(after, perKernel));
