@@ -44,11 +44,11 @@ typedef enum {
   FUSERT_UNSUPPORTED = 6, /* no program for this machine, or a newer format */
   FUSERT_IO_ERROR = 7,    /* the file cannot be read */
   FUSERT_NO_MEMORY = 8,
-  /* A kernel found an index or a value in the data that is not allowed; the context stays usable. The kernels that
-   * fusec makes do not look: an index is clamped or dropped, and a value that contradicts a declared shape (k of TopK,
+  /* An index or a value in the data is not allowed; the context stays usable. The runtime compares a size that depends
+   * on data with its bound, and on CPUs tests the indices of Gather and Scatter outside of branches and loops. The
+   * kernels do not look: another index is clamped or dropped, and a value that contradicts a declared shape (k of TopK,
    * the shape of Reshape or Expand, the depth of OneHot, the bounds of Range) is ignored in favour of the shape.
-   * Callers that cannot trust their data check it before a run. A size that depends on data is compared with its bound,
-   * by the runtime. */
+   * Callers that cannot trust such data check it before a run. */
   FUSERT_OUT_OF_RANGE = 9,
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,
@@ -381,8 +381,8 @@ typedef struct {
  * another device or of another context than the device's primary one is refused. With a caller's stream and device
  * memory only, the call returns when all is enqueued, otherwise when the outputs are written. A model with sizes that
  * depend on data is waited for wherever one becomes known, and memory for what has it is allocated where there is not
- * enough from earlier runs; FUSERT_OUT_OF_RANGE where the data gives a size that is larger than the model allows: the
- * context stays usable. */
+ * enough from earlier runs; FUSERT_OUT_OF_RANGE where the data gives a size that is larger than the model allows, or on
+ * a CPU an index outside the axis that it goes along: the context stays usable. */
 FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs,
                                     size_t input_count, const fusert_buffer *outputs,
                                     size_t output_count);

@@ -100,11 +100,11 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
 
 Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                   TargetState &target) {
-  target.copied.reset();
-  if (copies.empty())
-    return success();
-  FUSEC_TRY(target.copied, withSharedCopies(program, copies));
-  return verify(*target.copied);
+  target.copied = target.target.kind == TargetKind::Cpu ? std::nullopt : withoutIndexTests(program);
+  if (!copies.empty()) {
+    FUSEC_TRY(target.copied, withSharedCopies(programOf(program, target), copies));
+  }
+  return target.copied ? verify(*target.copied) : success();
 }
 
 Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target) {

@@ -88,9 +88,12 @@ private:
     for (size_t p = 0; p < plans.size(); ++p) {
       const std::vector<int64_t> values = sizesFor(plans, p, typical);
       FUSEC_TRY(ExplainedPlan plan, explainPlan(program, plans[p], values, state, *oracle));
-      for (size_t s = 0; s < program.symbols.size(); ++s)
-        if (!program.symbols[s].definition && !isOfCache(static_cast<SymbolId>(s)))
-          plan.sizes.emplace_back(program.symbols[s].name, values[s]);
+      for (size_t s = 0; s < program.symbols.size(); ++s) {
+        const Symbol &symbol = program.symbols[s];
+        const bool testsIndices = symbol.bound && symbol.bound->isConst(0);
+        if (!symbol.definition && !testsIndices && !isOfCache(static_cast<SymbolId>(s)))
+          plan.sizes.emplace_back(symbol.name, values[s]);
+      }
       if (plans[p].steps == main)
         out.plan = std::move(plan);
       else

@@ -34,14 +34,14 @@ struct TargetState {
   std::shared_ptr<PatternOracle> oracle =
       nullptr; // remembers what planning found; null: the plan was read
   std::optional<ExprProgram> copied =
-      std::nullopt; // the program with the plan's copies, if it has any
+      std::nullopt; // the target's own program (takeCopies), where it is another than the model's
 };
 
 /// The program that the target's plan cuts into kernels, where `program` is the model's.
 inline const ExprProgram &programOf(const ExprProgram &program, const TargetState &target) {
   return target.copied ? *target.copied : program;
 }
-/// Makes that program for a plan's copies.
+/// Makes that program: with a plan's copies, on GPUs without tests of indices.
 Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                   TargetState &target);
 /// Copies and plan, verified, from text.

@@ -66,7 +66,9 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   target.oracle = std::make_shared<PatternOracle>(target.target, options);
   PatternOracle &asked = *target.oracle;
   const ScheduleOracle oracle = [&](const Pattern &pattern) { return asked.time(pattern); };
-  Result<Plan> plan = buildPlan(program, target.target, oracle, options);
+  if (Status status = takeCopies(program, {}, target); !status.ok())
+    return ownFault(status.errors());
+  Result<Plan> plan = buildPlan(programOf(program, target), target.target, oracle, options);
   if (!plan)
     return ownFault(plan.errors());
   target.plan = std::move(*plan);

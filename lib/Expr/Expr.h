@@ -159,6 +159,9 @@ struct Control {
   /// What Size gives its value to, and whether rules speak of it: then it stays, with or without users.
   SymbolId symbol = -1;
   bool isTested = false;
+  /// Size alone tests indices of the data (by how much one lies outside its axis): nothing hangs on it, and it is left
+  /// out where the host would have to wait for a device (withoutIndexTests).
+  bool testsIndices = false;
 };
 
 struct Item {

@@ -332,6 +332,7 @@ private:
       return in.error("there is no symbol '" + name + "'");
     c.symbol = *symbol;
     c.isTested = in.accept("tested");
+    c.testsIndices = in.accept("indices");
     FUSEC_TRY(c.onnxNodes, origin());
     return c;
   }

@@ -11,7 +11,7 @@ namespace fusec {
 
 namespace {
 
-/// Of kernels that follow each other the accurate model is asked where the quick one predicts at most this many times
+/// The accurate model is asked of kernels that follow each other where the quick one predicts at most this many times
 /// the seconds that they take apart.
 constexpr double kChance = 1.5;
 

@@ -24,9 +24,12 @@ void collectUses(const Region &region, std::vector<ValueId> &uses) {
 
 /// Values whose nodes give symbols their values, by symbol.
 using Sizes = std::unordered_map<SymbolId, ValueId>;
-/// The values among them whose symbols rules speak of.
+/// The values among them whose symbols rules speak of, or that are tests of indices.
 std::unordered_set<ValueId> testedSizes(const Graph &graph, const Sizes &sizes) {
   std::unordered_set<ValueId> tested;
+  for (const Node &n : graph.body.nodes)
+    if (n.op == OpKind::DataSize && n.intAttr("indices") != 0)
+      tested.insert(n.outputs[0]);
   if (sizes.empty())
     return tested;
   for (const SizeRule &rule : graph.sizeRules.rules) {

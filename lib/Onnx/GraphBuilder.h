@@ -2,6 +2,7 @@
 #include "Graph/SizeSolver.h"
 #include "Onnx/FileReader.h"
 #include "Onnx/Import.h"
+#include "Onnx/IntegerRanges.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/NodeImporter.h"
 #include "Onnx/Ramps.h"
@@ -123,6 +124,7 @@ public:
   std::optional<std::string> boundAdvice(const DimExpr &a, const DimExpr &b) const;
   /// What the nodes ask of sizes. Where that determines some, the import is repeated with what they are.
   SizeSolver &solver() { return memory.sizes; }
+  IntegerRanges integerRanges;
   Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }

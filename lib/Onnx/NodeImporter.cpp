@@ -164,8 +164,13 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
       ids[i] = builder.constantValue((*folded)[i]);
     return ids;
   }
-  if (const auto ramp = followRamp(g, builder.ramps, node))
+  followRanges(g, builder.integerRanges, node);
+  if (const auto ramp = followRamp(g, builder.ramps, node)) {
     builder.ramps.emplace(ids[0], *ramp);
+    const auto [least, largest] = endsOf(*ramp, g.value(ids[0]).shape);
+    if (!isTooLarge(least) && !isTooLarge(largest))
+      builder.integerRanges[ids[0]] = {least, largest};
+  }
   builder.frame->region->nodes.push_back(std::move(node));
   return ids;
 }
@@ -281,7 +286,8 @@ DimExpr NodeImporter::newSize(const DimExpr &bound, size_t i, size_t axis) {
 
 Result<ValueId> NodeImporter::tellSize(const DimExpr &size, ValueId count) {
   const Symbol &symbol = symbols()[static_cast<size_t>(size.symbolId())];
-  return emitOne(OpKind::DataSize, {count}, {{"symbol", std::string(symbol.name)}});
+  return emitOne(OpKind::DataSize, {count},
+                 {{"symbol", std::string(symbol.name)}, {"indices", int64_t(0)}});
 }
 
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {

@@ -1,6 +1,7 @@
 #include "Onnx/SizedByData.h"
 
 #include "Onnx/Compose.h"
+#include "Onnx/GraphBuilder.h"
 #include "Support/Diag.h"
 
 namespace fusec {
@@ -39,7 +40,9 @@ Status nonZeroOfData(NodeImporter &n) {
       FUSEC_TRY(index, n.emitOne(OpKind::Mod, {rest, extent}, {{"fmod", int64_t(0)}}));
       FUSEC_TRY(rest, make.binary(OpKind::Div, rest, extent));
     }
-    rows[static_cast<size_t>(a)] = n.reshape(index, {DimExpr(1), size});
+    const ValueId row = n.reshape(index, {DimExpr(1), size});
+    n.graphBuilder().integerRanges[row] = {DimExpr(0), shape[static_cast<size_t>(a)] - DimExpr(1)};
+    rows[static_cast<size_t>(a)] = row;
   }
   n.result(0, rank == 1 ? rows[0] : make.concat(rows, 0));
   return success();

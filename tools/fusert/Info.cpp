@@ -171,6 +171,8 @@ std::string computedText(const Session::SymbolRange &x) {
   const std::string size = "size " + printable(x.name);
   if (x.bound.empty())
     return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
+  if (x.bound == "0")
+    return size + ": 0, as indices of the data lie within their axis, which CPUs test";
   return size + ": at most " + printable(x.bound) +
          (isOpen(x) ? "" : " and " + std::to_string(x.max)) + ", as the data decides";
 }

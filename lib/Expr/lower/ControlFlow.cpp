@@ -295,7 +295,8 @@ Status scan(NodeLowering &n) {
 Status dataSize(NodeLowering &n) {
   Control c;
   c.kind = Control::Kind::Size;
-  c.name = n.l.uniqueName(n.node.name + ".size");
+  c.testsIndices = c.isTested = n.node.intAttr("indices") != 0;
+  c.name = n.l.uniqueName(n.node.name + (c.testsIndices ? ".indices" : ".size"));
   c.onnxNodes = {n.node.name};
   c.tripCount = n.in(0);
   c.symbol = *sizedSymbol(n.l.graph, n.node);

@@ -1,5 +1,6 @@
 // Indirect reads. Negative indices count from the end. An index that is still outside is clamped to the
-// nearest element, so that every read stays in its tensor; ONNX calls such a model invalid.
+// nearest element, so that every read stays in its tensor; where the host can tell, the run then ends with an error
+// (Onnx/ops/Gathers.cpp).
 #include "Expr/lower/Lowering.h"
 #include "Support/Diag.h"
 

@@ -16,10 +16,14 @@ public:
       : program(program), needed(program.tensors.size()), neededSizes(program.symbols.size()) {}
 
   void run() {
+    dropItems();
+    dropTensors();
+  }
+
+  void dropItems() {
     for (TensorId id : program.outputs)
       needed[id] = true;
     sweep(program.items);
-    dropTensors();
   }
 
 private:
@@ -186,6 +190,19 @@ private:
 ExprProgram eliminateDeadCode(ExprProgram program) {
   DeadCode(program).run();
   return program;
+}
+
+std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program) {
+  const auto isTest = [](const Item &item) {
+    const auto *control = std::get_if<Control>(&item.value);
+    return control && control->testsIndices;
+  };
+  if (std::ranges::none_of(program.items, isTest)) // none stands in a branch or a body
+    return std::nullopt;
+  ExprProgram own = program;
+  std::erase_if(own.items, isTest);
+  DeadCode(own).dropItems();
+  return own;
 }
 
 } // namespace fusec

@@ -1,11 +1,14 @@
+#include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
+#include <numeric>
 
-// Gather, scatter, ordering. Indices that follow from sizes are checked here, the data's where they are read.
+// Gather, scatter, ordering. Indices that follow from sizes are checked here, those of the data by a test in the run.
+// Inside branches and bodies, which a run may leave out, no test stands: what lies outside reads the nearest element.
 
 namespace fusec {
 namespace {
@@ -33,8 +36,39 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
+/// What lies outside [-size, size) of the indices, by at most this many elements, ends a run with an error.
+constexpr int64_t kMostOutside = INT32_MAX;
+
+/// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0.
+Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
+  Compose make(n);
+  std::vector<int64_t> all(n.shapeOf(indices).size());
+  std::iota(all.begin(), all.end(), 0);
+  const ValueId at = make.cast(indices, DType::I64);
+  FUSEC_TRY(const ValueId size, make.extent(n.id(0), static_cast<int64_t>(axis)));
+  FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, size, make.integer(1)));
+  FUSEC_TRY(const ValueId above, make.binary(OpKind::Sub, at, last));
+  FUSEC_TRY(const ValueId lowest, make.binary(OpKind::Sub, make.integer(0), size));
+  FUSEC_TRY(const ValueId below, make.binary(OpKind::Sub, lowest, at));
+  FUSEC_TRY(ValueId outside, make.binary(OpKind::Max, above, below));
+  if (!all.empty()) {
+    FUSEC_TRY(outside, make.reduce(OpKind::ReduceMax, outside, all));
+  }
+  FUSEC_TRY(outside, make.binary(OpKind::Max, outside, make.integer(0)));
+  FUSEC_TRY(outside, make.binary(OpKind::Min, outside, make.integer(kMostOutside)));
+  if (const auto known = knownElements(n.graph().value(outside));
+      known && known->front().isConst(0))
+    return success();
+  const DimExpr beyond = n.graphBuilder().newDataSize(n.name() + ".outside", 0);
+  const Symbol &symbol = n.symbols()[static_cast<size_t>(beyond.symbolId())];
+  FUSEC_TRY([[maybe_unused]] const ValueId told,
+            n.emitOne(OpKind::DataSize, {outside},
+                      {{"symbol", std::string(symbol.name)}, {"indices", int64_t(1)}}));
+  return success();
+}
+
 /// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions
-/// bounds the length of a text.
+/// bounds the length of a text. Indices of the data are tested in the run, but for those that operators keep within.
 Status requireIndices(NodeImporter &n, int64_t axis) {
   const DimExpr size = n.shape(0)[static_cast<size_t>(axis)];
   if (const auto indices = n.peekInts(1); indices && size.isConst() && !size.isConst(0))
@@ -46,14 +80,18 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
   // A run that leaves the node out may have any sizes.
   if (n.graphBuilder().isConditional())
     return success();
+  const auto ends = endsOfIndices(n);
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
-  for (const auto &[least, largest] : endsOfIndices(n)) {
+  for (const auto &[least, largest] : ends) {
     FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text, Need::Noted));
     if (least.range(n.symbols()).min < 0) // counts from the end
       FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text, Need::Noted));
   }
-  return success();
+  const bool isKnown =
+      !ends.empty() ||
+      areWithin(rangeOf(n.graph(), n.graphBuilder().integerRanges, n.id(1)), size, n.symbols());
+  return isKnown ? success() : testIndices(n, n.id(1), static_cast<size_t>(axis));
 }
 
 /// Gather, GatherElements and ScatterElements.
@@ -64,16 +102,39 @@ Status indexed(NodeImporter &n, OpKind op) {
 }
 
 /// An index of one number is one along the first axis behind the batch, as Gather has.
+Status requireRows(NodeImporter &n, int64_t axis) {
+  Compose make(n);
+  const Shape indices = n.shape(1);
+  if (indices.empty() || !indices.back().isConst() || axis < 0 || axis >= n.rank(0))
+    return success();
+  if (indices.back().isConst(1))
+    return requireIndices(n, axis);
+  const GraphBuilder &builder = n.graphBuilder();
+  const IntegerRange range = rangeOf(n.graph(), builder.integerRanges, n.id(1));
+  const int64_t last = n.rank(1) - 1;
+  for (int64_t i = 0; i < indices.back().constValue() && axis + i < n.rank(0); ++i) {
+    const auto along = static_cast<size_t>(axis + i);
+    const bool areApart = range.axis == static_cast<size_t>(last) &&
+                          static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
+    const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
+    if (!builder.isConditional() && !areWithin(own, n.shape(0)[along], n.symbols()))
+      FUSEC_CHECK(testIndices(n, make.slice(n.id(1), last, i, 1), along));
+  }
+  return success();
+}
+
 Status gatherND(NodeImporter &n) {
-  const int64_t axis = n.attrInt("batch_dims", 0);
-  const Shape &indices = n.shape(1);
-  if (!indices.empty() && indices.back().isConst(1) && axis >= 0 && axis < n.rank(0))
-    FUSEC_CHECK(requireIndices(n, axis));
+  FUSEC_CHECK(requireRows(n, n.attrInt("batch_dims", 0)));
   return n.finish(OpKind::GatherND, n.ids());
 }
 Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }
 Status gatherElements(NodeImporter &n) { return indexed(n, OpKind::GatherElements); }
 Status scatterElements(NodeImporter &n) { return indexed(n, OpKind::ScatterElements); }
+
+Status scatterND(NodeImporter &n) {
+  FUSEC_CHECK(requireRows(n, 0));
+  return sameOperator(n);
+}
 
 Status topK(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
@@ -154,7 +215,7 @@ constexpr OpRow kRows[] = {
     {"NonZero", 9, kNewestOpset, 1, 1, 1, nonZero},
     {"Scatter", 9, 10, 3, 3, 1, scatterElements},
     {"ScatterElements", 11, kNewestOpset, 3, 3, 1, scatterElements},
-    {"ScatterND", 11, kNewestOpset, 3, 3, 1, sameOperator},
+    {"ScatterND", 11, kNewestOpset, 3, 3, 1, scatterND},
     {"TensorScatter", 24, kNewestOpset, 2, 3, 1, tensorScatter},
     {"TopK", 1, kNewestOpset, 1, 2, 2, topK},
     {"Unique", 11, kNewestOpset, 1, 1, 4, uniqueOfData,

@@ -1,0 +1,137 @@
+"""Models that read at indices of the data, against ONNX Runtime: with indices that fit, and with others, which it
+refuses and a CPU must refuse. Prints a line a model, what the runs say, and how many tests of indices a model has."""
+
+import subprocess
+
+import compiled_run
+import numpy as np
+import onnxruntime
+from compiled_run import TARGETS
+
+RANDOM = np.random.default_rng(7)
+
+
+def model(text):
+    return compiled_run.model(text, 21)
+
+
+def floats(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def longs(values):
+    return np.array(values, np.int64)
+
+
+ROWS = model("g (float[10,4] w, int64[b,s] ids) => (float[b,s,4] y) { e = Gather(w, ids) y = Relu(e) }")
+COLUMNS = model("g (float[n,m] x, int32[k] at) => (float[n,k] y) { y = Gather<axis = 1>(x, at) }")
+ELEMENTS = model("g (float[n,m] x, int64[n,k] at) => (float[n,k] y) { y = GatherElements<axis = 1>(x, at) }")
+PLACES = model("g (float[5,6] x, int64[n,2] at) => (float[n] y) { y = GatherND(x, at) }")
+WRITTEN = model("g (float[n,3] x, int64[k,3] at, float[k,3] u) => (float[n,3] y) { y = ScatterElements(x, at, u) }")
+STORED = model("g (float[n,m] x, int64[k,2] at, float[k] u) => (float[n,m] y) { y = ScatterND(x, at, u) }")
+# As exporters number the tokens of a text that is padded on the left: with the mask's running sum.
+POSITIONS = model("""g (float[6,4] w, int64[b,s] mask) => (float[b,s,4] y) {
+    axis = Constant<value_int = 1>()
+    sum = CumSum(mask, axis)
+    one = Constant<value_int = 1>()
+    at = Sub(sum, one)
+    y = Gather(w, at)
+}""")
+
+CASES = [
+    ("rows", ROWS, {"w": floats(10, 4)}, "ids", [[[0, 9], [-10, 3]], [[5]]], [[[0, 12], [-10, 3]], [[0, 9], [-11, 3]]]),
+    ("columns", COLUMNS, {"x": floats(3, 5)}, "at", [np.int32([4, -5, 0])], [np.int32([4, 5]), np.int32([-6])]),
+    ("elements", ELEMENTS, {"x": floats(2, 3)}, "at", [[[0, -3], [2, 1]]], [[[0, 1], [3, 1]], [[0, -4], [0, 1]]]),
+    ("places", PLACES, {"x": floats(5, 6)}, "at", [[[0, 5], [4, -6]]], [[[0, 6], [4, 0]], [[5, 0]]]),
+    ("written", WRITTEN, {"x": floats(4, 3), "u": floats(1, 3)}, "at", [[[0, 3, -4]]], [[[0, 4, 0]], [[-5, 0, 0]]]),
+    ("stored", STORED, {"x": floats(4, 3), "u": floats(2)}, "at", [[[0, 2], [-4, 1]]], [[[0, 3], [0, 0]]]),
+    ("positions", POSITIONS, {"w": floats(6, 4)}, "mask", [[[0, 1, 1, 1, 1, 1, 1]]], [[[1, 1, 1, 1, 1, 1, 1]]]),
+]
+
+# Operators keep these within their axis: nothing is left to test.
+WITHIN = {
+    "largest": """g (float[n,8] x, float[8,3] w) => (float[n,3] y) {
+        at = ArgMax<axis = 1, keepdims = 0>(x)
+        y = Gather(w, at)
+    }""",
+    "first": """g (float[n,m] x, float[m,3] w) => (float[n,2,3] y) {
+        k = Constant<value_ints = [2]>()
+        v, at = TopK<axis = 1>(x, k)
+        y = Gather(w, at)
+    }""",
+    "clipped": """g (int64[n] x, float[8,3] w) => (float[n,3] y) {
+        least = Constant<value_int = 0>()
+        most = Constant<value_int = 7>()
+        at = Clip(x, least, most)
+        y = Gather(w, at)
+    }""",
+    "wrapped": """g (int64[n] x, float[8,3] w) => (float[n,3] y) {
+        axis = Constant<value_ints = [0]>()
+        size = Constant<value_int = 8>()
+        m = Mod(x, size)
+        at = Unsqueeze(m, axis)
+        rows = Gather(w, at)
+        y = Squeeze(rows, axis)
+    }""",
+    "smaller": """g (int64[n] x, bool[n] c, float[8,3] w) => (float[n,3] y) {
+        least = Constant<value_int = -4>()
+        most = Constant<value_int = 3>()
+        low = Max(x, least)
+        at = Min(low, most)
+        two = Constant<value_int = 2>()
+        moved = Add(at, two)
+        chosen = Where(c, moved, at)
+        y = Gather(w, chosen)
+    }""",
+    "bits": """g (float[n] x, float[2,3] w) => (float[n,3] y) {
+        zero = Constant<value_float = 0.0>()
+        c = Greater(x, zero)
+        at = Cast<to = 7>(c)
+        y = Gather(w, at)
+    }""",
+}
+# And these not, by one element.
+BEYOND = {
+    "clipped": WITHIN["clipped"].replace("value_int = 7", "value_int = 8"),
+    "wrapped": WITHIN["wrapped"].replace("value_int = 8", "value_int = 9"),
+    "smaller": WITHIN["smaller"].replace("value_int = 2", "value_int = 5"),
+    "first": WITHIN["first"].replace("float[m,3] w", "float[k,3] w"),
+}
+
+
+def shaped(data):
+    return data if isinstance(data, np.ndarray) else longs(data)
+
+
+def is_refused_there(proto, inputs):
+    try:
+        onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
+    except Exception:  # its exceptions have no common class
+        return True
+    return False
+
+
+def tests_of(options, name, text):
+    path = options.work / f"{name}.onnx"
+    path.write_bytes(model(text).SerializeToString())
+    command = [options.fusec, path, "--target=x86-64-v3", "--stop-after=expr", "--dump-ir=expr"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count("tested indices")
+
+
+def main():
+    options = compiled_run.read_options()
+    options.work.mkdir(parents=True)
+    for name, proto, others, index, good, bad in CASES:
+        runs = [(number, {**others, index: shaped(data)}) for number, data in enumerate(good)]
+        compiled_run.agrees(options, name, proto, runs)
+        folder = compiled_run.folder_of(options, name, TARGETS[0])
+        for data in bad:
+            inputs = {**others, index: shaped(data)}
+            assert is_refused_there(proto, inputs), (name, data)
+            print(f"{name}: {compiled_run.ran(options, inputs, TARGETS[0], folder)}", flush=True)
+    for what, models in ("within", WITHIN), ("beyond", BEYOND):
+        print(f"{what}: {', '.join(f'{name} {tests_of(options, name, text)}' for name, text in models.items())}")
+
+
+if __name__ == "__main__":
+    main()
