@@ -15,6 +15,8 @@ namespace {
 /// the seconds that they take apart.
 constexpr double kChance = 1.5;
 
+constexpr int kMaxRounds = 4;
+
 /// What the contraction v leads to without another one on the way: for each such contraction the vertices on all ways
 /// to it, both ends included.
 VertexSets chainsFrom(const SearchGraph &region, int v) {
@@ -65,7 +67,7 @@ HillClimb::HillClimb(const FusionContext &context, const SearchGraph &region,
 Status HillClimb::improve(PlanDraft &draft, double perKernel) {
   // Chains last: joined first, they keep neighbours from finding better partners (BERT on gfx90a, 6 %).
   bool changed = true;
-  while (changed) {
+  for (int round = 0; changed && round < kMaxRounds; ++round) {
     FUSEC_CHECK(improvePairs(draft, perKernel));
     changed = false;
     for (int v = 0; v < static_cast<int>(region.vertices.size()) && !accurate.isSpent(); ++v) {
@@ -77,7 +79,6 @@ Status HillClimb::improve(PlanDraft &draft, double perKernel) {
 }
 
 Status HillClimb::improvePairs(PlanDraft &draft, double perKernel) {
-  constexpr int kMaxRounds = 4;
   bool changed = true;
   for (int round = 0; changed && round < kMaxRounds; ++round) {
     changed = false;
@@ -198,7 +199,9 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
     return false;
   FUSEC_TRY(const double secondsBefore, secondsOf(before, perKernel));
   FUSEC_TRY(const double secondsAfter, secondsOf(after, perKernel));
-  if (secondsAfter >= secondsBefore)
+  constexpr double kLeastGain =
+      1e-9; // of both: sums of the same kernels in another order differ by rounding
+  if (secondsAfter >= secondsBefore * (1 - kLeastGain))
     return false;
   for (const std::vector<int> &kernel : after) {
     if (!staysAcyclic(region, sets, proposal.partition, kernel))
