@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
-#include <numeric>
 #include <ranges>
 #include <set>
 
 namespace fusec {
 
 namespace {
-
-/// The accurate model is asked of kernels that follow each other where the quick one predicts at most this many times
-/// the seconds that they take apart.
-constexpr double kChance = 1.5;
 
 constexpr int kMaxRounds = 4;
 
@@ -102,6 +98,8 @@ Status HillClimb::improvePairs(PlanDraft &draft, double perKernel) {
 Result<bool> HillClimb::joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
   bool changed = false;
   for (int c : region.vertices[v].consumers) {
+    // The accurate model is asked where the quick one sees a chance.
+    constexpr double kChance = 1.5;
     FUSEC_TRY(bool joined, join(draft, v, c, kChance, perKernel));
     changed = changed || joined;
   }
@@ -191,11 +189,8 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
         return whyNotOneKernel(context, region, kernel).empty();
       }))
     return false;
-  const auto quickly = [&](double sum, const std::vector<int> &kernel) {
-    return sum + quick.kernelSeconds(kernel);
-  };
-  if (std::accumulate(after.begin(), after.end(), 0.0, quickly) >
-      kChance * std::accumulate(before.begin(), before.end(), 0.0, quickly))
+  // The quick model knows nothing of trees: it is asked for its budget's sake alone.
+  if (std::isinf(quick.kernelSeconds(chain)))
     return false;
   FUSEC_TRY(const double secondsBefore, secondsOf(before, perKernel));
   FUSEC_TRY(const double secondsAfter, secondsOf(after, perKernel));

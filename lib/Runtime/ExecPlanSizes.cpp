@@ -73,7 +73,8 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
   const int64_t most = std::min(of.bound->evaluate(symbolValues).value_or(0), symbol.max);
   if (most == 0 && value > 0) // no size, but by how much indices are wrong
     return fail(FUSERT_OUT_OF_RANGE,
-                "step '" + of.step->name + "': an index in the data is " + std::to_string(value) +
+                "node '" + of.step->name.substr(0, of.step->name.rfind(".indices")) +
+                    "': an index in the data is " + std::to_string(value) +
                     (value == 1 ? " element" : " elements") +
                     " outside the axis that it goes along; give indices from -size to size - 1");
   if (value < symbol.min || value > most || value % symbol.divisor != 0)

@@ -148,31 +148,39 @@ std::vector<size_t> firstAlike(const std::vector<Values> &sizes,
 class SizePricer {
 public:
   SizePricer(const ExprProgram &pattern, const Values &symbols, const Target &target)
-      : pattern(tunedFor(pattern, symbols)), target(target) {}
+      : pattern(pattern), symbols(symbols), target(target) {}
 
   /// Infinite where the schedule's alternatives do not apply.
   double seconds(const Schedule &schedule) {
     for (const SizeLimit &limit : sizeLimits(pattern, schedule.via))
-      if (!limit.allows(pattern.symbols[static_cast<size_t>(limit.symbol)].opt))
+      if (!limit.allows(symbols[static_cast<size_t>(limit.symbol)]))
         return std::numeric_limits<double>::infinity();
     auto at = std::find_if(programs.begin(), programs.end(),
                            [&](const auto &known) { return known->via == schedule.via; });
     if (at == programs.end())
-      at = programs.insert(at, std::make_unique<Program>(pattern, schedule.via, target));
-    if (!(*at)->scheduled.exists)
+      at = programs.insert(at, std::make_unique<Program>(*this, schedule.via));
+    if (!(*at)->meter)
       return std::numeric_limits<double>::infinity();
-    return cost::latency((*at)->meter.phases(schedule), target);
+    return cost::latency((*at)->meter->phases(schedule), target);
   }
 
 private:
+  /// Alternatives are taken at the typical sizes, as when kernels are made: at others they may find other equations long.
   struct Program {
-    Program(const ExprProgram &pattern, const std::vector<Rewrite> &via, const Target &target)
-        : via(via), scheduled(pattern, via), meter(scheduled, target) {}
+    Program(const SizePricer &of, const std::vector<Rewrite> &via)
+        : via(via), made(rewritten(of.pattern, via)) {
+      if (!made)
+        return;
+      made = tunedFor(*made, of.symbols);
+      meter.emplace(scheduled.emplace(*made), of.target);
+    }
     const std::vector<Rewrite> via;
-    const ScheduledProgram scheduled;
-    WorkMeter meter;
+    std::optional<ExprProgram> made;
+    std::optional<ScheduledProgram> scheduled;
+    std::optional<WorkMeter> meter; // empty where the alternatives do not apply
   };
-  const ExprProgram pattern;
+  const ExprProgram &pattern;
+  const Values &symbols;
   const Target &target;
   std::vector<std::unique_ptr<Program>> programs;
 };
