@@ -6,6 +6,7 @@
 #include <iterator>
 #include <ranges>
 #include <set>
+#include <utility>
 
 namespace fusec {
 
@@ -171,7 +172,6 @@ Result<bool> HillClimb::joinChains(PlanDraft &draft, int v, double perKernel) {
 
 Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &chain,
                                      double perKernel) {
-  PlanDraft proposal = draft;
   VertexSets before, after = {chain};
   for (int v : chain) {
     std::vector<int> kernel = kernelOf(sets, draft.partition, v);
@@ -181,8 +181,6 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
     std::ranges::set_difference(kernel, chain, std::back_inserter(rest));
     if (!rest.empty())
       after.push_back(std::move(rest));
-    for (int u : kernel)
-      proposal.partition[u] = -1;
     before.push_back(std::move(kernel));
   }
   if (before.size() < 2 || !std::ranges::all_of(after, [&](const std::vector<int> &kernel) {
@@ -198,12 +196,18 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
       1e-9; // of both: sums of the same kernels in another order differ by rounding
   if (secondsAfter >= secondsBefore * (1 - kLeastGain))
     return false;
+  std::vector<std::pair<int, int>> old; // no copy of the draft: lists are long
+  for (const std::vector<int> &kernel : before)
+    for (int v : kernel)
+      old.emplace_back(v, std::exchange(draft.partition[v], -1));
   for (const std::vector<int> &kernel : after) {
-    if (!staysAcyclic(region, sets, proposal.partition, kernel))
+    if (!staysAcyclic(region, sets, draft.partition, kernel)) {
+      for (const auto &[v, set] : old)
+        draft.partition[v] = set;
       return false;
-    assign(proposal, sets, kernel);
+    }
+    assign(draft, sets, kernel);
   }
-  draft = std::move(proposal);
   return true;
 }
 

@@ -165,7 +165,8 @@ public:
   }
 
 private:
-  /// Alternatives are taken at the typical sizes, as when kernels are made: at others they may find other equations long.
+  /// Alternatives are taken at the typical sizes, as when kernels are made: at others they may find other equations
+  /// long.
   struct Program {
     Program(const SizePricer &of, const std::vector<Rewrite> &via)
         : via(via), made(rewritten(of.pattern, via)) {

@@ -242,6 +242,20 @@ TEST_CASE("size variants: a schedule of parts that only the largest size is long
   checkVariants(text, {{1}, {3}, {37}, {128}, {512}, {700}}, 1);
 }
 
+TEST_CASE("size variants: parts are taken of the sums that are long at the typical size") {
+  // Where n is short the sums over u are no longer the longest: taken there, the parts would be of other equations.
+  checkVariants(ProgramText("p", kBatches)
+                    .input("x", "b,n")
+                    .input("u", "n,n")
+                    .reduction("p", "; i:b, j:n", "max", "%x[i, j]")
+                    .map("y", "", "exp(%p[])")
+                    .reduction("q", "; i:n, j:n", "max", "%u[i, j]")
+                    .map("z", "", "exp(%q[])")
+                    .reduction("r", "; i:b, j:n", "min", "%x[i, j]")
+                    .map("v", "", "exp(%r[])"),
+                {{1, 3}, {1, 600}, {40, 2}, {300, 40}}, 1);
+}
+
 TEST_CASE("size limits: programs within and beyond them") {
   const ExprProgram program =
       patternFrom(ProgramText("p", "symbol m = 1..99 opt 40 divisor 4\n" + kRows)
