@@ -100,13 +100,7 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
 
 Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                   TargetState &target) {
-  // Plans by size (WherePlans.h) hold no steps of the host: a model with open sizes has those in place of the tests.
-  const bool hasOpenSizes = std::ranges::any_of(program.symbols, [](const Symbol &s) {
-    return !s.definition && !s.isDataDependent() && s.min < s.max;
-  });
-  target.copied = target.target.kind == TargetKind::Cpu && !hasOpenSizes
-                      ? std::nullopt
-                      : withoutIndexTests(program);
+  target.copied = target.target.kind == TargetKind::Cpu ? std::nullopt : withoutIndexTests(program);
   if (!copies.empty()) {
     FUSEC_TRY(target.copied, withSharedCopies(programOf(program, target), copies));
   }

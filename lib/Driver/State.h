@@ -41,7 +41,7 @@ struct TargetState {
 inline const ExprProgram &programOf(const ExprProgram &program, const TargetState &target) {
   return target.copied ? *target.copied : program;
 }
-/// Makes that program: with a plan's copies; without tests of indices for GPUs, and where sizes are open.
+/// Makes that program: with a plan's copies, for GPUs without tests of indices.
 Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                   TargetState &target);
 /// Copies and plan, verified, from text.
