@@ -40,7 +40,8 @@ POSITIONS = model("""g (float[6,4] w, int64[1,7] mask) => (float[1,7,4] y) {
 
 CASES = [
     ("rows", ROWS, {"w": floats(10, 4)}, "ids", [[[0, 9], [-10, 3]]], [[[0, 12], [-10, 3]], [[0, 9], [-11, 3]]]),
-    ("columns", COLUMNS, {"x": floats(3, 5)}, "at", [np.int32([4, -5, 0])], [np.int32([4, 5, 0]), np.int32([-6, 0, 0])]),
+    ("columns", COLUMNS, {"x": floats(3, 5)}, "at", [np.int32([4, -5, 0])],
+     [np.int32([4, 5, 0]), np.int32([-6, 0, 0])]),
     ("elements", ELEMENTS, {"x": floats(2, 3)}, "at", [[[0, -3], [2, 1]]], [[[0, 1], [3, 1]], [[0, -4], [0, 1]]]),
     ("places", PLACES, {"x": floats(5, 6)}, "at", [[[0, 5], [4, -6]]], [[[0, 6], [4, 0]], [[5, 0], [0, 0]]]),
     ("written", WRITTEN, {"x": floats(4, 3), "u": floats(1, 3)}, "at", [[[0, 3, -4]]], [[[0, 4, 0]], [[-5, 0, 0]]]),
