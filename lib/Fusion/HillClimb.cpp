@@ -12,7 +12,7 @@ namespace fusec {
 
 namespace {
 
-constexpr int kMaxRounds = 4;
+constexpr int kMaxRounds = 4; // most climbs end sooner, where a round changes nothing
 
 /// What the contraction v leads to without another one on the way: for each such contraction the vertices on all ways
 /// to it, both ends included.
