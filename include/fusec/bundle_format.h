@@ -42,8 +42,9 @@
  *     the manifest marks.
  * Runtime versions: 2 knows inputs with a default value (Value.weight), 3 rules of sizes (Manifest.inferred and rules),
  * sizes that a program computes (Manifest.definitions), sizes that depend on data (Manifest.data_sizes and steps of the
- * kind Size) and caches (Manifest.caches), 4 plans for some sizes (steps of the kind Where); bundles without any of
- * these need 1.
+ * kind Size) and caches (Manifest.caches), 4 plans for some sizes (steps of the kind Where), 5 such plans that test
+ * indices of the data each (steps of the kind Size in both lists of a Where, of a size that is at most 0); bundles
+ * without any of these need 1.
  * Format versions: 2 knows shared memory of GPUs that launches give, and that is aligned to more than
  * FUSEC_SHARED_ALIGN (Kernel.dynamic_shared and shared_align); all else is as in 1.
  * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
@@ -61,7 +62,7 @@ extern "C" {
 
 #define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
 #define FUSEC_FORMAT_VERSION 2u
-#define FUSEC_RUNTIME_VERSION 4u     /* what `min_runtime` is compared with */
+#define FUSEC_RUNTIME_VERSION 5u     /* what `min_runtime` is compared with */
 #define FUSEC_ENDIAN_TAG 0x01020304u /* reads differently on a big-endian machine */
 #define FUSEC_SECTION_ALIGN 4096u
 #define FUSEC_WEIGHT_ALIGN 64u

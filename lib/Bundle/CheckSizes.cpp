@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace fusec::bundle {
 
@@ -82,13 +83,21 @@ private:
     if (s.symbol < 0 || static_cast<size_t>(s.symbol) >= isDataSize.size() ||
         !isDataSize[static_cast<size_t>(s.symbol)])
       return bad(place, "gives a value to what is no size of the data");
-    if (!given.insert(s.symbol).second)
-      return bad(place, "gives a value to a size that has one from another step");
     for (const DataSize &d : model.dataSizes)
-      if (d.symbol == s.symbol)
+      if (d.symbol == s.symbol) {
         FUSEC_CHECK(known(d.bound, place));
+        // The order in which a run learns sizes is that of the steps, but for what is 0 in any order.
+        if (!given.insert(s.symbol).second ||
+            (givenBeside.count(s.symbol) != 0 && !isZero(d.bound)))
+          return bad(place, "gives a value to a size that has one from another step");
+      }
     sized.insert(s.symbol);
     return success();
+  }
+
+  static bool isZero(const DimCode &code) {
+    return code.code.size() == 1 && code.code[0].op == DimCode::Op::Const &&
+           code.code[0].value == 0;
   }
 
   /// What a branch or a body learns is not known behind it: it may not have run.
@@ -115,8 +124,15 @@ private:
       for (const Guard &g : s.guards)
         FUSEC_CHECK(set(g.value, place));
       FUSEC_CHECK(copies(s.before, place));
+      const std::set<SymbolId> givenBefore = given;
       FUSEC_CHECK(inner(s.thenSteps, s.thenCopies, place));
+      std::set<SymbolId> givenThen;
+      if (s.kind == StepKind::Where) { // one list of the two runs
+        givenThen = std::exchange(given, givenBefore);
+        givenBeside.insert(givenThen.begin(), givenThen.end());
+      }
       FUSEC_CHECK(inner(s.elseSteps, s.elseCopies, place));
+      given.insert(givenThen.begin(), givenThen.end());
       FUSEC_CHECK(copies(s.after, place));
     }
     return success();
@@ -126,7 +142,8 @@ private:
   const Program &program;
   const std::string &where;
   std::vector<bool> isDataSize;
-  std::set<SymbolId> sized, given; // has a value here, or anywhere
+  std::set<SymbolId> sized, given; // has a value here, or anywhere in a run
+  std::set<SymbolId> givenBeside;  // in the thenSteps of a Where
 };
 
 } // namespace

@@ -182,10 +182,17 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
       std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
   const bool hasRules = !model.inferred.empty() || !model.rules.empty();
   const bool computes = numGiven(model) < model.symbols.size();
-  const bool hasWhere = std::ranges::any_of(model.programs, [](const Program &p) {
-    return std::ranges::any_of(p.steps, [](const Step &s) { return s.kind == StepKind::Where; });
+  const auto hasStep = [&](auto wanted) {
+    return std::ranges::any_of(
+        model.programs, [&](const Program &p) { return std::ranges::any_of(p.steps, wanted); });
+  };
+  const bool hasWhere = hasStep([](const Step &s) { return s.kind == StepKind::Where; });
+  const bool sizesInWhere = hasStep([](const Step &s) {
+    return s.kind == StepKind::Where && std::ranges::any_of(s.thenSteps, [](const Step &own) {
+             return own.kind == StepKind::Size;
+           });
   });
-  h.min_runtime = hasWhere ? 4 : hasRules || computes ? 3 : defaults ? 2 : 1;
+  h.min_runtime = sizesInWhere ? 5 : hasWhere ? 4 : hasRules || computes ? 3 : defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;
   h.section_count = static_cast<uint32_t>(out.sections.size());

@@ -205,7 +205,7 @@ private:
       result.elseCopies = copies(control.elseYields, control.results);
       return result;
     }
-    result.tripCount = control.tripCount;
+    result.tripCount = control.tripCount < 0 ? -1 : argument(control.tripCount);
     if (step.kind == PlanStep::Kind::Size) {
       result.kind = ExecStep::Kind::Size;
       result.symbol = control.symbol;

@@ -70,6 +70,8 @@ struct SizedPlan {
   std::string where;                  // whereText of them
   const std::vector<PlanStep> *steps; // of the plan
 };
+/// False where the host decides more than whether indices lie within their axes.
+bool mayHavePlansBySize(const ExprProgram &program);
 /// In the order in which a run asks; the one for all sizes comes last.
 std::vector<SizedPlan> plansBySize(const Plan &plan);
 /// The first of them that runs at these values of the symbols.
@@ -167,8 +169,8 @@ Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
 
 /// Adds plans of their own for few tokens, where the plan for all sizes would be much slower than one that knows them:
 /// there most of the time goes into launches, and a block holds what else goes through memory. One where all of
-/// `lengths` are 1, as for a single token, one for a batch of one too, and one where they are small. None for a program
-/// with branches or loops of the host, and only in the full search.
+/// `lengths` are 1, as for a single token, one for a batch of one too, and one where they are small. Only in the full
+/// search, and where the program may have some.
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
                      const Target &target, const ScheduleOracle &oracle,
                      const PlanOptions &options = {});

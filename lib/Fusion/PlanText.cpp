@@ -319,12 +319,10 @@ public:
 private:
   Status verifyWhere(const PlanStep &step, const std::string &where) {
     const std::optional<ExprProgram> sized = within(program, step.sizes);
-    if (!sized || std::ranges::any_of(program.items, [](const Item &item) {
-          return std::holds_alternative<Control>(item.value);
-        }))
+    if (!sized || !mayHavePlansBySize(program))
       return error("where " + step.name,
-                   "it is for sizes that equations may have, in a program without branches and "
-                   "loops");
+                   "it is for sizes that equations may have, in a program without branches, loops "
+                   "and sizes of the data");
     FUSEC_CHECK(
         StepVerifier(*sized).verify(step.thenSteps, sized->items, where + " where " + step.name));
     const ExprProgram others = beyond(program, step.sizes);
@@ -381,6 +379,13 @@ private:
 };
 
 } // namespace
+
+bool mayHavePlansBySize(const ExprProgram &program) {
+  return std::ranges::all_of(program.items, [](const Item &item) {
+    const auto *control = std::get_if<Control>(&item.value);
+    return !control || control->testsIndices;
+  });
+}
 
 std::vector<SizedPlan> plansBySize(const Plan &plan) {
   std::vector<SizedPlan> list;

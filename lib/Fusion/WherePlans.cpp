@@ -42,7 +42,8 @@ public:
   Status run(const std::vector<SymbolId> &lengths) {
     std::vector<SymbolId> all = lengths;
     for (size_t s = 0; s < program.symbols.size(); ++s)
-      if (!program.symbols[s].definition && kindOf(program.symbols[s]) == SymbolKind::Batch)
+      if (!program.symbols[s].definition && !program.symbols[s].isDataDependent() &&
+          kindOf(program.symbols[s]) == SymbolKind::Batch)
         all.push_back(static_cast<SymbolId>(s));
     FUSEC_TRY(std::optional<Where> single, planWithin(program, limits(lengths, 1), plan));
     FUSEC_TRY(std::optional<Where> alone,
@@ -89,7 +90,8 @@ private:
     setTypical(asked.symbols, sizes);
     FUSEC_TRY(const double now, secondsOf(present, asked));
     // No plan has less than one launch.
-    const auto launches = static_cast<double>(present.steps.size());
+    const auto launches = static_cast<double>(
+        std::ranges::count(present.steps, PlanStep::Kind::Launch, &PlanStep::kind));
     const double least = std::min(target.launchSec, target.ownLaunchSec);
     if (launches < 2 || now < kLeastGain * (now - (launches - 1) * least))
       return std::optional<Where>();
@@ -125,10 +127,9 @@ private:
       countUses(of.items, uses);
       for (TensorId t : of.outputs)
         ++uses[t];
-      for (const Item &item : of.items) {
-        const Equation &e = std::get<Equation>(item.value);
-        named[e.name] = &e;
-      }
+      for (const Item &item : of.items)
+        if (const auto *e = std::get_if<Equation>(&item.value))
+          named[e->name] = e;
     }
     std::map<std::string, const Equation *> named;
     std::map<TensorId, int> uses;
@@ -140,6 +141,10 @@ private:
     Plan cut;
     std::map<Hash128, int> signatures;
     for (const PlanStep &step : own.steps) {
+      if (step.kind == PlanStep::Kind::Size) { // a test of indices
+        cut.steps.push_back(step);
+        continue;
+      }
       Group group;
       for (const std::string &name : step.equations)
         group.equations.push_back(equations.named.at(name));
@@ -155,6 +160,8 @@ private:
     const Equations equations(sized);
     double sum = 0;
     for (const PlanStep &step : present.steps) {
+      if (step.kind == PlanStep::Kind::Size)
+        continue;
       const std::vector<int> &starts =
           present.patterns[static_cast<size_t>(step.pattern)].phaseStarts;
       Group phase;
@@ -207,6 +214,8 @@ private:
   /// A plan's steps, with its patterns among those of the whole plan.
   std::vector<PlanStep> taken(Plan &own) {
     for (PlanStep &step : own.steps) {
+      if (step.kind == PlanStep::Kind::Size)
+        continue;
       Pattern &pattern = own.patterns[static_cast<size_t>(step.pattern)];
       const auto [at, isNew] =
           numbers.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
@@ -230,9 +239,7 @@ private:
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
                      const Target &target, const ScheduleOracle &oracle,
                      const PlanOptions &options) {
-  if (!infoOf(options.mode).full || std::ranges::any_of(program.items, [](const Item &item) {
-        return std::holds_alternative<Control>(item.value);
-      }))
+  if (!infoOf(options.mode).full || !mayHavePlansBySize(program))
     return success();
   return WherePlanner(plan, program, target, oracle, options).run(lengths);
 }

@@ -3,6 +3,7 @@
 #include "Support/Diag.h"
 
 #include <set>
+#include <utility>
 
 namespace fusec {
 namespace {
@@ -64,8 +65,11 @@ private:
       }
       if (s.kind == ExecStep::Kind::Where) {
         need(!s.guards.empty(), "a where has a guard", s.name);
+        const auto before = sized;
         steps(s.thenSteps);
+        const auto inThen = std::exchange(sized, before); // a run takes one of the two
         steps(s.elseSteps);
+        sized.insert(inThen.begin(), inThen.end());
         continue;
       }
       bool isIf = s.kind == ExecStep::Kind::If;

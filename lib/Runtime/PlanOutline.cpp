@@ -108,7 +108,8 @@ private:
 
   void findSegments(const std::vector<bundle::Step> &steps) {
     for (const bundle::Step &s : steps) {
-      if (s.kind == bundle::StepKind::Size) {
+      // A where's lists may each have a step for the size, of which a run takes one.
+      if (s.kind == bundle::StepKind::Size && symbolSegments[static_cast<size_t>(s.symbol)] == 0) {
         symbolSegments[static_cast<size_t>(s.symbol)] = static_cast<int32_t>(out.segments.size());
         PlanOutline::Segment &made = out.segments.emplace_back();
         made.step = &s;

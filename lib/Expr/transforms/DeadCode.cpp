@@ -192,15 +192,22 @@ ExprProgram eliminateDeadCode(ExprProgram program) {
   return program;
 }
 
-std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program) {
-  const auto isTest = [](const Item &item) {
+/// How many it has erased, in branches and bodies too.
+static size_t eraseIndexTests(std::vector<Item> &items) {
+  size_t erased = std::erase_if(items, [](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
     return control && control->testsIndices;
-  };
-  if (std::ranges::none_of(program.items, isTest)) // none stands in a branch or a body
-    return std::nullopt;
+  });
+  for (Item &item : items)
+    if (auto *control = std::get_if<Control>(&item.value))
+      erased += eraseIndexTests(control->thenItems) + eraseIndexTests(control->elseItems);
+  return erased;
+}
+
+std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program) {
   ExprProgram own = program;
-  std::erase_if(own.items, isTest);
+  if (eraseIndexTests(own.items) == 0)
+    return std::nullopt;
   DeadCode(own).dropItems();
   return own;
 }

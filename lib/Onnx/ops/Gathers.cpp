@@ -8,7 +8,6 @@
 #include <numeric>
 
 // Gather, scatter, ordering. Indices that follow from sizes are checked here, those of the data by a test in the run.
-// Inside branches and bodies, which a run may leave out, no test stands: what lies outside reads the nearest element.
 
 namespace fusec {
 namespace {
@@ -40,14 +39,7 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
 constexpr int64_t kMostOutside = INT32_MAX;
 
 /// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0.
-/// Models with open sizes have no such tests: their plans by size (Fusion/WherePlans.h) hold no steps of the host, and
-/// sums over all axes of the indices would hide which of these is a batch.
 Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
-  const bool hasOpenSizes = std::ranges::any_of(n.symbols(), [](const Symbol &s) {
-    return !s.definition && !s.isDataDependent() && s.min < s.max;
-  });
-  if (hasOpenSizes)
-    return success();
   Compose make(n);
   std::vector<int64_t> all(n.shapeOf(indices).size());
   std::iota(all.begin(), all.end(), 0);
@@ -85,9 +77,8 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
                                             " is out of range for an axis of size " +
                                             std::to_string(size.constValue()));
   // A run that leaves the node out may have any sizes.
-  if (n.graphBuilder().isConditional())
-    return success();
-  const auto ends = endsOfIndices(n);
+  const bool isConditional = n.graphBuilder().isConditional();
+  const auto ends = isConditional ? decltype(endsOfIndices(n))() : endsOfIndices(n);
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
   for (const auto &[least, largest] : ends) {
@@ -124,7 +115,7 @@ Status requireRows(NodeImporter &n, int64_t axis) {
     const bool areApart = range.axis == static_cast<size_t>(last) &&
                           static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
     const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
-    if (!builder.isConditional() && !areWithin(own, n.shape(0)[along], n.symbols()))
+    if (!areWithin(own, n.shape(0)[along], n.symbols()))
       FUSEC_CHECK(testIndices(n, make.slice(n.id(1), last, i, 1), along));
   }
   return success();

@@ -37,6 +37,36 @@ POSITIONS = model("""g (float[6,4] w, int64[1,7] mask) => (float[1,7,4] y) {
     at = Sub(sum, one)
     y = Gather(w, at)
 }""")
+# Sizes that are open, with plans of their own for few tokens: each of them tests.
+TOKENS = model("""g (float[10,4] w, float[4,8] u, float[8,4] v, int64[b,n] ids) => (float[b,n,4] y) {
+    e = Gather(w, ids)
+    axis = Constant<value_ints = [-1]>()
+    mean = ReduceMean(e, axis)
+    c = Sub(e, mean)
+    s = Softmax(c)
+    h = MatMul(s, u)
+    r = Relu(h)
+    o = MatMul(r, v)
+    y = Add(e, o)
+}""")
+# What a run leaves out is not tested.
+BRANCH = model("""g (bool c, float[5,4] w, float[2,4] x, int64[2] at) => (float[2,4] y) {
+    y = If (c) <
+        then_branch = taken () => (float[2,4] a) { a = Gather(w, at) },
+        else_branch = left () => (float[2,4] b) { b = Relu(x) }
+    >
+}""")
+BODY = model("""g (int64 trips, float[5,4] w, float[4] x, int64 first) => (float[4] y) {
+    go = Constant<value = bool {1}>()
+    y = Loop (trips, go, x) <
+        body = step (int64 i, bool on, float[4] s) => (bool more, float[4] t) {
+            more = Identity(on)
+            at = Add(first, i)
+            row = Gather(w, at)
+            t = Add(s, row)
+        }
+    >
+}""")
 
 CASES = [
     ("rows", ROWS, {"w": floats(10, 4)}, "ids", [[[0, 9], [-10, 3]]], [[[0, 12], [-10, 3]], [[0, 9], [-11, 3]]]),
@@ -47,6 +77,12 @@ CASES = [
     ("written", WRITTEN, {"x": floats(4, 3), "u": floats(1, 3)}, "at", [[[0, 3, -4]]], [[[0, 4, 0]], [[-5, 0, 0]]]),
     ("stored", STORED, {"x": floats(4, 3), "u": floats(2)}, "at", [[[0, 2], [-4, 1]]], [[[0, 3], [0, 0]]]),
     ("positions", POSITIONS, {"w": floats(6, 4)}, "mask", [[[0, 1, 1, 1, 1, 1, 1]]], [[[1, 1, 1, 1, 1, 1, 1]]]),
+    ("tokens", TOKENS, {"w": floats(10, 4), "u": floats(4, 8), "v": floats(8, 4)}, "ids",
+     [[[-10]], [[1], [9]], [[2, 4, 9]], [list(range(10)) * 3], [[]]],
+     [[[-11]], [[1], [10]], [[2, 10, 9]], [list(range(11)) * 3]]),
+    ("branch", BRANCH, {"c": np.array(True), "w": floats(5, 4), "x": floats(2, 4)}, "at", [[0, -5]], [[0, 5]]),
+    ("left", BRANCH, {"c": np.array(False), "w": floats(5, 4), "x": floats(2, 4)}, "at", [[0, 5]], []),
+    ("body", BODY, {"trips": longs(3), "w": floats(5, 4), "x": floats(4)}, "first", [2], [3]),
 ]
 
 # Operators keep these within their axis: nothing is left to test.

@@ -52,6 +52,13 @@ TEST_CASE("chosen sizes: a batch of texts, whatever their symbols are called") {
     CHECK(tunedSizes(chosen).size() == 8);
     CHECK(optValues(chosen) == (batch == 0 ? Sizes{1, 128} : Sizes{128, 1}));
   }
+  // What is reduced as a whole, as indices that a run tests, tells of no axis.
+  const std::vector<Symbol> whole =
+      symbolsOf({"b = " + kOpen + " opt any divisor 1", "n = " + kOpen + " opt any divisor 1"},
+                kAttention.substr(0, kAttention.find("return")) +
+                    "%m: f32[] = ReduceMax(%x) {axes = [0, 1, 2], keepdims = 0} @m\n"
+                    "return %y, %m\n");
+  CHECK(sizesOf(whole, 0) == Sizes{1, 8});
   // Steps first: what leads the inputs is what is attended to.
   const std::vector<Symbol> steps =
       symbolsOf({"n = " + kOpen + " opt any divisor 1", "b = " + kOpen + " opt any divisor 1"},

@@ -293,6 +293,39 @@ TEST_CASE("symbols that depend on data are told and not asked for") {
   CHECK(l.own(0) == multiples(50, 3));
 }
 
+/// sizesModel() with plans for n up to 20 and beyond, each of which tells `t`, at most `bound`, that nothing has.
+Model toldInBothLists(const DimCode &bound) {
+  Model m = sizesModel();
+  m.dataSizes[1].bound = bound;
+  Program &p = m.programs[0];
+  p.tensors[5].shape = m.outputs[1].shape = {DimCode::symbol(1)};
+  p.steps[4] = launch("third", 0, {4, 4, 5});
+  Step where;
+  where.kind = StepKind::Where;
+  where.name = "n <= 20";
+  where.guards = {{DimCode(DimExpr(20) - DimExpr::symbol(0))}};
+  where.thenSteps = where.elseSteps = {p.steps[3]};
+  p.steps[3] = where;
+  return m;
+}
+
+TEST_CASE("each plan of a where tests indices") {
+  Loaded l(toldInBothLists(DimCode(DimExpr(0))));
+  for (int64_t n : {300, 20, 21, 1}) {
+    CAPTURE(n);
+    l.setLength(n);
+    REQUIRE(l.run(1, 0) == FUSERT_OK);
+    CHECK(l.own(1) == multiples(1, 6));
+    CHECK(l.run(1, 2) == FUSERT_OUT_OF_RANGE);
+    CHECK(std::string(fusert_last_error()).find("an index in the data is 2 elements outside") !=
+          std::string::npos);
+  }
+  // What tensors may have is told in one order alone, as runs work out what hangs on it.
+  const Result<std::vector<uint8_t>> refused = writeBundle(toldInBothLists(DimCode::symbol(1)));
+  REQUIRE(!refused.ok());
+  CHECK(refused.errors()[0].text == "gives a value to a size that has one from another step");
+}
+
 TEST_CASE("bundles whose steps use sizes that they do not know") {
   auto refusal = [](auto edit) {
     Model m = sizesModel();
