@@ -18,13 +18,51 @@ namespace {
 /// The type of value `id` as a region's output.
 TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf(id)}; }
 
-/// Whether one of the data sizes behind the first `own` is in it.
-bool hasInnerSize(NodeImporter &n, const Shape &shape, size_t own) {
-  const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
-  const std::set<SymbolId> used = symbolsOf(shape);
-  return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(),
-                     [&](SymbolId s) { return used.count(s) != 0; });
-}
+/// A size of what an If makes that the data tells inside of a branch. Both branches hand on as many elements as it may
+/// be at most, and the number of those that are meant.
+struct InnerSize {
+  DimExpr ifTrue, ifFalse, most;
+  size_t output, axis; // the first that has it
+};
+
+/// The inner sizes of one If. What is told from here on, in a branch, is known there alone.
+class InnerSizes {
+public:
+  explicit InnerSizes(NodeImporter &n) : n(n), around(n.graphBuilder().dataSizes.size()) {}
+
+  bool areIn(const std::vector<SymbolId> &used) const {
+    const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
+    return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(around), all.end(),
+                       [&](SymbolId s) { return std::ranges::count(used, s) != 0; });
+  }
+
+  /// The number of the one that the branches tell as these; nothing where it has no upper bound.
+  std::optional<size_t> of(const DimExpr &ifTrue, const DimExpr &ifFalse, size_t output,
+                           size_t axis) {
+    const auto known = std::ranges::find_if(found, [&](const InnerSize &size) {
+      return size.ifTrue == ifTrue && size.ifFalse == ifFalse;
+    });
+    if (known != found.end())
+      return static_cast<size_t>(known - found.begin());
+    const DimExpr most = max(atBounds(ifTrue, n.symbols()), atBounds(ifFalse, n.symbols()));
+    if (most.isConst(INT64_MAX))
+      return std::nullopt;
+    found.push_back({ifTrue, ifFalse, most, output, axis});
+    return found.size() - 1;
+  }
+
+  std::vector<InnerSize> found;
+
+private:
+  NodeImporter &n;
+  const size_t around;
+};
+
+/// The shape of what both branches hand on: as it is behind the If, but for sizes at their most.
+struct BranchShape {
+  Shape shape;
+  std::vector<std::optional<size_t>> inner; // by axis: the InnerSize that it has behind the If
+};
 
 /// The size of the branch that the data takes; nothing where that is too large an expression.
 std::optional<DimExpr> sizeOfTaken(NodeImporter &n, Branch &branch, const DimExpr &ifTrue,
@@ -47,16 +85,25 @@ bool isOrdered(NodeImporter &n, const DimExpr &a, const DimExpr &b) {
 }
 
 /// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else sizes
-/// are equal where they may be, and the data says which ones it has where they are not. Sizes that the data tells in a
-/// branch, behind the first `own`, are known there alone.
-std::optional<Shape> commonShape(NodeImporter &n, Branch &branch, const Shape &a, const Shape &b,
-                                 size_t own) {
-  if (a.size() != b.size() || hasInnerSize(n, a, own) || hasInnerSize(n, b, own))
+/// are equal where they may be, and the data says which ones it has where they are not. What the data tells in a
+/// branch becomes one of `inner`, and has its most here.
+std::optional<BranchShape> commonShape(NodeImporter &n, Branch &branch, const Shape &a,
+                                       const Shape &b, size_t output, InnerSizes &inner) {
+  if (a.size() != b.size())
     return std::nullopt;
   KnownValues &values = n.graphBuilder().knownValues;
-  Shape shape;
+  BranchShape common{{}, std::vector<std::optional<size_t>>(a.size())};
+  Shape &shape = common.shape;
   for (size_t d = 0; d < a.size(); ++d) {
-    if (a[d] == b[d])
+    std::vector<SymbolId> used;
+    a[d].collectSymbols(used);
+    b[d].collectSymbols(used);
+    if (inner.areIn(used)) {
+      common.inner[d] = inner.of(a[d], b[d], output, d);
+      if (!common.inner[d])
+        return std::nullopt;
+      shape.push_back(inner.found[*common.inner[d]].most);
+    } else if (a[d] == b[d])
       shape.push_back(a[d]);
     else if (auto size = values.choose(branch.condition, a[d], b[d], n.name()))
       shape.push_back(std::move(*size));
@@ -70,7 +117,60 @@ std::optional<Shape> commonShape(NodeImporter &n, Branch &branch, const Shape &a
     else
       return std::nullopt;
   }
-  return shape;
+  return common;
+}
+
+/// The branch's outputs with what fills them up to the most of `inner`, then the numbers of elements that are meant.
+Status fillUp(NodeImporter &n, Region &region, const std::vector<BranchShape> &shapes,
+              const std::vector<InnerSize> &inner) {
+  return n.graphBuilder().extendRegion(region, [&]() -> Status {
+    Compose make(n);
+    const std::vector<ValueId> own = region.outputs;
+    for (const InnerSize &size : inner) {
+      FUSEC_TRY(region.outputs.emplace_back(),
+                make.extent(own[size.output], static_cast<int64_t>(size.axis)));
+    }
+    for (size_t i = 0; i < own.size(); ++i)
+      for (size_t d = 0; d < shapes[i].shape.size(); ++d) {
+        Shape rest = n.shapeOf(region.outputs[i]);
+        const DimExpr &most = shapes[i].shape[d];
+        if (!shapes[i].inner[d] || rest[d] == most)
+          continue;
+        rest[d] = most - rest[d];
+        const ValueId filler = make.filled(n.typeOf(own[i]), 0, std::move(rest));
+        region.outputs[i] = make.concat({region.outputs[i], filler}, static_cast<int64_t>(d));
+      }
+    return success();
+  });
+}
+
+/// An If with sizes that the data tells in a branch: behind it they are told once more, and cut what it made.
+Status cutToSizes(NodeImporter &n, ValueId condition, std::vector<Region> regions,
+                  const std::vector<BranchShape> &shapes, const std::vector<InnerSize> &inner) {
+  for (Region &region : regions)
+    FUSEC_CHECK(fillUp(n, region, shapes, inner));
+  std::vector<Shape> made;
+  for (const BranchShape &of : shapes)
+    made.push_back(of.shape);
+  made.resize(shapes.size() + inner.size()); // the numbers have rank 0
+  FUSEC_TRY(const std::vector<ValueId> values,
+            n.emit(OpKind::If, {condition}, {}, std::move(made), std::move(regions)));
+  Compose make(n);
+  std::vector<ValueId> places;
+  for (size_t s = 0; s < inner.size(); ++s) {
+    FUSEC_TRY(const DimExpr size,
+              n.dataSize(values[shapes.size() + s], inner[s].most, inner[s].output, inner[s].axis));
+    places.push_back(make.iota(size));
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ValueId value = values[i];
+    for (size_t d = 0; d < shapes[i].inner.size(); ++d)
+      if (const auto &size = shapes[i].inner[d]) {
+        FUSEC_TRY(value, make.gather(value, places[*size], static_cast<int64_t>(d)));
+      }
+    n.result(i, value);
+  }
+  return success();
 }
 
 /// An If whose condition is a run-time value: both branches become regions.
@@ -78,7 +178,7 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     const onnx::GraphProto &elseGraph) {
   GraphBuilder &builder = n.graphBuilder();
   // Both, so that what one branch lacks does not hide what the other one lacks.
-  const size_t sizesAround = builder.dataSizes.size();
+  InnerSizes inner(n);
   Branch branch{builder.frame->branch, n, *builder.frame->region, n.id(0), true};
   auto import = [&](const onnx::GraphProto &graph, bool ifTrue) {
     branch.ifTrue = ifTrue;
@@ -100,7 +200,7 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
   if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
-  std::vector<Shape> shapes;
+  std::vector<BranchShape> common;
   for (size_t i = 0; i < n.numOutputs(); ++i) {
     TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
     if (a.type != b.type)
@@ -108,8 +208,8 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     "output " + std::to_string(i) + " is " +
                         typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                         typeText(b.type, b.shape, n.symbols()) + " in the other");
-    if (auto shape = commonShape(n, branch, a.shape, b.shape, sizesAround))
-      shapes.push_back(std::move(*shape));
+    if (auto shape = commonShape(n, branch, a.shape, b.shape, i, inner))
+      common.push_back(std::move(*shape));
     else
       return n.needsFixed("output " + std::to_string(i) + " has the shape " +
                               typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
@@ -122,9 +222,17 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
   const ValueId condition = n.reshape(branch.condition, {});
+  if (!inner.found.empty())
+    return cutToSizes(n, condition, std::move(regions), common, inner.found);
+  std::vector<Shape> shapes;
+  for (BranchShape &of : common)
+    shapes.push_back(std::move(of.shape));
   FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
+  const auto isKnownInside = [&](ValueId id) {
+    return inner.areIn(symbolsIn(n.graph().value(id)));
+  };
   for (size_t i = 0; i < n.numOutputs(); ++i)
-    if (n.wants(i))
+    if (n.wants(i) && !isKnownInside(ifTrue[i]) && !isKnownInside(ifFalse[i]))
       builder.knownValues.choose(n.results[i], branch.condition, ifTrue[i], ifFalse[i]);
   return success();
 }

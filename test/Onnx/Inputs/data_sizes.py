@@ -166,6 +166,28 @@ FIXED = model("""g (float[n,4] x, bool c) => (float[n,f] y) {
     }>(c)
 }""")
 
+# Boxes that a threshold leaves, where there is one, and else the first: a branch tells how many there are.
+DETECTED = model("""g (float[n,4] x, float[n] p, bool c) => (float[f,4] y, float[f] q, int64[1] k, float[f,4] z) {
+    least = Constant<value_float = 0.0>()
+    y, q, k = If<then_branch = t () => (float[a,4] ty, float[a] tq, int64[1] tk) {
+        flat = Constant<value_ints = [-1]>()
+        mask = Greater(p, least)
+        found = NonZero(mask)
+        at = Reshape(found, flat)
+        ty = Gather(x, at)
+        tq = Gather(p, at)
+        tk = Shape(tq)
+    }, else_branch = e () => (float[1,4] ey, float[1] eq, int64[1] ek) {
+        first = Constant<value_ints = [0]>()
+        ey = Gather(x, first)
+        eq = Gather(p, first)
+        ek = Shape(eq)
+    }>(c)
+    axis = Constant<value_ints = [1]>()
+    column = Unsqueeze(q, axis)
+    z = Mul(y, column)
+}""")
+
 
 def rates(fast, slow):
     """or a network that takes another number of samples: `fast` and `slow` make u and v of x."""
@@ -254,6 +276,8 @@ CASES = [
     ("chosen rows", CHOSEN, [{"x": floats(n, 3), "rate": number(r, np.int64)} for n, r in
                              ((5, 16000), (5, 8000), (1, 1), (40, 16000))]),
     ("chosen columns", FIXED, [{"x": floats(n, 4), "c": number(c, bool)} for n, c in ((5, 1), (5, 0), (40, 0))]),
+    ("boxes found", DETECTED, [{"x": floats(n, 4), "p": p, "c": number(c, bool)} for n, p, c in
+                               ((5, floats(5), 1), (3, -np.ones(3, np.float32), 1), (7, floats(7), 0))]),
     ("rates", RATES, [sound(4, 16000), sound(2, 8000), sound(7, 16000), sound(3, 1)]),
     ("rates, where it is one", RATES_IF_ONE, [sound(4, 16000), sound(2, 8000), sound(7, 16000)]),
 ]
