@@ -27,8 +27,8 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
   t.maxUnits = 32;
   t.keepsReads = true;
   t.cores = cores;
-  t.sharedBytesPerBlock = t.staticSharedBytes = 48 << 10;
-  t.dynamicSharedBytes = memory.dynamicSharedBytes;
+  t.staticSharedBytes = 48 << 10;
+  t.sharedBytesPerBlock = t.dynamicSharedBytes = memory.dynamicSharedBytes;
   t.registersPerCore = 65536;
   t.maxThreadsPerCore = 2048;
   t.maxBlocksPerCore = 32;
