@@ -86,22 +86,56 @@ private:
     });
     if (leavesNone || !sized)
       return std::optional<Where>();
-    ExprProgram asked = *sized;
-    setTypical(asked.symbols, sizes);
+    ExprProgram typical = *sized;
+    setTypical(typical.symbols, sizes);
+    const bool hasPast = std::ranges::any_of(sized->symbols, isOpenLength);
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, hasPast));
+    if (!own && hasPast) {
+      FUSEC_TRY(own, fasterBehindLongPast(*sized, typical, present));
+    }
+    if (!own)
+      return std::optional<Where>();
+    recut(*own, *sized);
+    return std::optional<Where>({std::move(sizes), std::move(*own)});
+  }
+
+  static bool isOpenLength(const Symbol &symbol) {
+    return !symbol.definition && !symbol.isDataDependent() && symbol.min < symbol.max &&
+           kindOf(symbol) == SymbolKind::Length;
+  }
+
+  /// The plan for the sizes that `asked` is tuned for, where it gains enough there.
+  Result<std::optional<Plan>> fasterAt(const ExprProgram &asked, const Plan &present,
+                                       bool hasPast) {
     FUSEC_TRY(const double now, secondsOf(present, asked));
-    // No plan has less than one launch.
+    // No plan has less than one launch, and where few tokens are all that there is it saves little else.
     const auto launches = static_cast<double>(
         std::ranges::count(present.steps, PlanStep::Kind::Launch, &PlanStep::kind));
     const double least = std::min(target.launchSec, target.ownLaunchSec);
-    if (launches < 2 || now < kLeastGain * (now - (launches - 1) * least))
-      return std::optional<Where>();
+    if (launches < 2 || (!hasPast && now < kLeastGain * (now - (launches - 1) * least)))
+      return std::optional<Plan>();
     FUSEC_TRY(Plan own, planAsIs(asked, target, oracle, options));
     plan.evaluations.quick += own.evaluations.quick;
     plan.evaluations.accurate += own.evaluations.accurate;
-    if (now < kLeastGain * own.seconds)
-      return std::optional<Where>();
-    recut(own, *sized);
-    return std::optional<Where>({std::move(sizes), std::move(own)});
+    return now < kLeastGain * own.seconds ? std::optional<Plan>() : std::move(own);
+  }
+
+  /// A token that is decoded behind a long past, for many at once, reads as many bytes of that past as of weights: the
+  /// plan for the largest sizes that kernels are tuned for, where it gains enough there and loses nothing at typical
+  /// ones.
+  Result<std::optional<Plan>>
+  fasterBehindLongPast(const ExprProgram &sized, const ExprProgram &typical, const Plan &present) {
+    const std::vector<std::vector<int64_t>> tuned = tunedSizes(sized.symbols);
+    if (tuned.empty())
+      return std::optional<Plan>();
+    ExprProgram most = sized;
+    most.symbols = tunedFor(most.symbols, tuned.back());
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, true));
+    if (!own)
+      return own;
+    FUSEC_TRY(const double now, secondsOf(present, typical));
+    FUSEC_TRY(const double then, secondsOf(*own, typical));
+    return then <= now ? std::move(own) : std::nullopt;
   }
 
   /// Says which sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where
