@@ -88,15 +88,26 @@ private:
       return std::optional<Where>();
     ExprProgram typical = *sized;
     setTypical(typical.symbols, sizes);
-    const bool hasPast = std::ranges::any_of(sized->symbols, isOpenLength);
-    FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, hasPast));
-    if (!own && hasPast) {
+    // Single tokens of any batch: the accurate model prices no more kernels thoroughly than such searches ask for.
+    const bool isBehindPast =
+        areSingle(sizes, of.symbols) && std::ranges::any_of(sized->symbols, isOpenLength) &&
+        std::ranges::none_of(sizes, [&](const SizeLimit &limit) {
+          return kindOf(of.symbols[static_cast<size_t>(limit.symbol)]) == SymbolKind::Batch;
+        });
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, isBehindPast));
+    if (!own && isBehindPast) {
       FUSEC_TRY(own, fasterBehindLongPast(*sized, typical, present));
     }
     if (!own)
       return std::optional<Where>();
     recut(*own, *sized);
     return std::optional<Where>({std::move(sizes), std::move(*own)});
+  }
+
+  static bool areSingle(const std::vector<SizeLimit> &sizes, const std::vector<Symbol> &symbols) {
+    return std::ranges::all_of(sizes, [&](const SizeLimit &limit) {
+      return limit.most <= stepOf(symbols[static_cast<size_t>(limit.symbol)]);
+    });
   }
 
   static bool isOpenLength(const Symbol &symbol) {
@@ -106,13 +117,13 @@ private:
 
   /// The plan for the sizes that `asked` is tuned for, where it gains enough there.
   Result<std::optional<Plan>> fasterAt(const ExprProgram &asked, const Plan &present,
-                                       bool hasPast) {
+                                       bool isBehindPast) {
     FUSEC_TRY(const double now, secondsOf(present, asked));
     // No plan has less than one launch, and where few tokens are all that there is it saves little else.
     const auto launches = static_cast<double>(
         std::ranges::count(present.steps, PlanStep::Kind::Launch, &PlanStep::kind));
     const double least = std::min(target.launchSec, target.ownLaunchSec);
-    if (launches < 2 || (!hasPast && now < kLeastGain * (now - (launches - 1) * least)))
+    if (launches < 2 || (!isBehindPast && now < kLeastGain * (now - (launches - 1) * least)))
       return std::optional<Plan>();
     FUSEC_TRY(Plan own, planAsIs(asked, target, oracle, options));
     plan.evaluations.quick += own.evaluations.quick;
@@ -141,13 +152,11 @@ private:
   /// Says which sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where
   /// they are alone, so that this one is for two rows in a batch, which tell what each of them takes.
   static void setTypical(std::vector<Symbol> &symbols, const std::vector<SizeLimit> &sizes) {
+    const bool isSingle = areSingle(sizes, symbols);
     const auto set = [](Symbol &symbol, int64_t wanted) {
       const DimExpr multiple = ceilDiv(DimExpr(wanted), DimExpr(symbol.divisor));
       symbol.opt = std::clamp(multiple.constValue() * symbol.divisor, symbol.min, symbol.max);
     };
-    const bool isSingle = std::ranges::all_of(sizes, [&](const SizeLimit &limit) {
-      return limit.most <= stepOf(symbols[static_cast<size_t>(limit.symbol)]);
-    });
     for (Symbol &symbol : symbols)
       if (isSingle && kindOf(symbol) == SymbolKind::Batch)
         set(symbol, 2);
