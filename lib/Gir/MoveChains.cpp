@@ -37,6 +37,7 @@ struct Chain {
     NodeId node;
   };
   std::vector<Use> uses;
+  bool isFactor = false; // of a micro-kernel, which computes nothing else
 };
 
 class Chains {
@@ -97,6 +98,7 @@ private:
           (s.kind != StmtKind::Store && s.kind != StmtKind::Accumulate))
         return false;
       chain.uses.push_back({&s, id});
+      chain.isFactor = chain.isFactor || isInMicroKernel(site);
     }
     if (!writesBuffer(s) || (s.buffer != chain.scratch && s.indexBuffer != chain.scratch))
       return true;
@@ -131,11 +133,11 @@ private:
     return sizeInBytes(body[chain.read].type) <= sizeInBytes(scratch.type);
   }
 
-  /// Computing at the readers is not more work, and no product comes to stand under a sum, which would round both as
-  /// one.
+  /// Computing at the readers is not more work, they are no micro-kernels, and no product comes to stand under a sum,
+  /// which would round both as one.
   bool isCheapest(const Chain &chain) const {
     const ElementTraffic traffic = trafficByBuffer(kernel)[static_cast<size_t>(chain.scratch)];
-    return traffic.read <= traffic.written &&
+    return !chain.isFactor && traffic.read <= traffic.written &&
            std::none_of(chain.uses.begin(), chain.uses.end(), [&](const Chain::Use &use) {
              return use.stmt->kind == StmtKind::Accumulate && use.stmt->value == use.node &&
                     body[chain.store->value].op == ScalarOp::Mul;

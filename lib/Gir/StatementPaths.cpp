@@ -63,6 +63,11 @@ const Stmt *loopAround(const StatementPath &site, LoopKind kind) {
   return nullptr;
 }
 
+bool isInMicroKernel(const StatementPath &site) {
+  return std::ranges::any_of(site.path,
+                             [](const PathStep &step) { return !step.stmt->kernel.empty(); });
+}
+
 VarId renamed(const Renaming &renaming, VarId var) {
   for (auto [from, to] : renaming)
     if (from == var)

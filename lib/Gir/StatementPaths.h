@@ -33,6 +33,8 @@ size_t commonDepth(const StatementPath &a, const StatementPath &b);
 std::pair<int, int> extentAt(const StatementPath &site, size_t depth);
 /// The loop of this kind around the site, if there is one.
 const Stmt *loopAround(const StatementPath &site, LoopKind kind);
+/// Whether a micro-kernel makes the site's loops. They hold a sum of products of what it reads, and nothing else.
+bool isInMicroKernel(const StatementPath &site);
 
 /// Pairs of a loop variable and the one that replaces it.
 using Renaming = std::vector<std::pair<VarId, VarId>>;

@@ -91,6 +91,9 @@ const KeptRead *ValueCache::wanted(const Saved &saved) const {
 
 bool ValueCache::addUse(const std::vector<StatementPath> &sites, CachedValue &value,
                         CachedValue::Use use) {
+  if (isInMicroKernel(sites[static_cast<size_t>(value.site)]) ||
+      isInMicroKernel(sites[static_cast<size_t>(use.site)]))
+    return false;
   if (limits.numbered) {
     const std::vector<Saved> saved = savedBy(sites, value, use);
     if (!std::all_of(saved.begin(), saved.end(), [&](const Saved &one) {

@@ -28,7 +28,8 @@ class ValueCache {
 public:
   ValueCache(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
 
-  /// Adds the use if the value may serve it: if reads have numbers, all reads that this saves must be wanted.
+  /// Adds the use if the value may serve it: if reads have numbers, all reads that this saves must be wanted. What
+  /// micro-kernels read they read.
   bool addUse(const std::vector<StatementPath> &sites, CachedValue &value, CachedValue::Use use);
   /// Adds node `node` of a later site as a use if the thread that has the value reaches that site
   /// (reachesWithSameValues) and the expressions are equal under the names of the first site's loops.
