@@ -5,6 +5,7 @@
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/JoinPacks.h"
 #include "Tiling/search/LevelSearch.h"
+#include "Tiling/search/NameKernels.h"
 #include "Tiling/search/PhaseCandidates.h"
 #include "Tiling/space/Generate.h"
 
@@ -18,6 +19,7 @@ PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const
 }
 
 PricedSchedule priced(Schedule schedule, WorkMeter &meter, const Target &target) {
+  nameKernels(schedule, meter.program(), target);
   std::vector<cost::Counts> phases = meter.phases(schedule);
   return priced(std::move(schedule), std::move(phases), target);
 }

@@ -19,7 +19,7 @@ struct PricedSchedule {
   double seconds = 0;
 };
 using PricedSchedules = std::vector<PricedSchedule>;
-/// A schedule whose phases count so much, or as the meter of its program counts.
+/// A schedule whose phases count so much, or as the meter of its program counts, with micro-kernels named.
 PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const Target &target);
 PricedSchedule priced(Schedule schedule, WorkMeter &meter, const Target &target);
 

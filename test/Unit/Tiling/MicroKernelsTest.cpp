@@ -4,6 +4,7 @@
 #include "Gir/Product.h"
 #include "Gir/Walk.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/search/NameKernels.h"
 
 #include <algorithm>
 
@@ -181,4 +182,31 @@ TEST_CASE("micro-kernel: a row that a target gets in addition") {
           leaf + " has loops over multiples of 3 rows, 16 columns, 2 terms, given 3, 32, 3");
   refuses(named, "block m:3", "block m:2", target,
           leaf + " has loops over multiples of 3 rows, 16 columns, 2 terms, given 2, 32, 2");
+}
+
+TEST_CASE("micro-kernel: the search names the first of the table whose rules hold") {
+  const Case given = product();
+  const std::string loops = given.edited(" kernel avx512.f32", "");
+  const auto named = [&](const std::string &text, const Target &target) {
+    Schedule schedule = scheduleFrom(text, given.pattern);
+    tiling::nameKernels(schedule, tiling::ScheduledProgram(given.pattern), target);
+    return print(schedule, given.pattern);
+  };
+  const auto printed = [&](const std::string &text) {
+    return print(scheduleFrom(text, given.pattern), given.pattern);
+  };
+  CHECK(named(loops, targetNamed("x86-64-v4")) == printed(given.text));
+  CHECK(named(loops, targetNamed("x86-64-v3")) == printed(loops)); // 16 lanes
+  CHECK(named(loops, targetNamed("sm_90")) == printed(loops));
+  const std::string large = replaced(loops, "block m:3", "block m:15"); // beyond its registers
+  CHECK(named(large, targetNamed("x86-64-v4")) == printed(large));
+  const std::string toy = replaced(given.text, "avx512.f32", "toy.pairs");
+  CHECK(named(toy, withToyRow()) == printed(toy)); // chosen already
+  Target toyFirst = withToyRow();
+  std::ranges::reverse(toyFirst.kernels);
+  CHECK(named(loops, toyFirst) == printed(toy));
+  const auto inThrees = [](const std::string &text) {
+    return replaced(text, "seq k:2", "seq k:3");
+  };
+  CHECK(named(inThrees(loops), toyFirst) == printed(inThrees(given.text))); // two terms at once
 }
