@@ -19,8 +19,9 @@ struct PricedSchedule {
   double seconds = 0;
 };
 using PricedSchedules = std::vector<PricedSchedule>;
-/// A schedule whose phases count so much, or as the meter of its program counts, with micro-kernels named.
+/// A schedule whose phases count so much.
 PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const Target &target);
+/// A schedule as the meter of its program counts it, with its micro-kernels named.
 PricedSchedule priced(Schedule schedule, WorkMeter &meter, const Target &target);
 
 } // namespace tiling

@@ -42,6 +42,14 @@ private:
             leaf.equation, ", which does not");
     if (!ofReads)
       return;
+    // What has no terms is lowered without its reads.
+    const auto empty = std::ranges::find_if(bound.schedule.axes, [&](const ScheduleAxis &axis) {
+      return axis.in(leaf.equation) && axis.extent.isConst(0);
+    });
+    const bool hasElements = empty == bound.schedule.axes.end();
+    require(hasElements, leaf, " has elements, given an axis of extent 0");
+    if (!hasElements)
+      return;
     const std::span loops = kernelLoops(leaf, compute.loops);
     const LoopNode *lanes = innermost(loops, LoopKind::Lane);
     const AxisUse *along = lanes ? bound.use(lanes->axis, leaf.equation) : nullptr;

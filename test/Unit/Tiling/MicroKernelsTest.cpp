@@ -209,4 +209,8 @@ TEST_CASE("micro-kernel: the search names the first of the table whose rules hol
     return replaced(text, "seq k:2", "seq k:3");
   };
   CHECK(named(inThrees(loops), toyFirst) == printed(inThrees(given.text))); // two terms at once
+  const Case empty(replaced(sized(6, 32), "24", "0"), loops.c_str());
+  Schedule sum = scheduleFrom(loops, empty.pattern);
+  tiling::nameKernels(sum, tiling::ScheduledProgram(empty.pattern), targetNamed("x86-64-v4"));
+  CHECK(print(sum, empty.pattern).find("kernel") == std::string::npos); // lowered without reads
 }
