@@ -86,7 +86,7 @@ private:
     for (const DataSize &d : model.dataSizes)
       if (d.symbol == s.symbol) {
         FUSEC_CHECK(known(d.bound, place));
-        // The order in which a run learns sizes is that of the steps, but for what is 0 in any order.
+        // Runs work out what hangs on a size in one order; on one that can only be 0, a test of indices, nothing does.
         if (!given.insert(s.symbol).second ||
             (givenBeside.count(s.symbol) != 0 && !isZero(d.bound)))
           return bad(place, "gives a value to a size that has one from another step");

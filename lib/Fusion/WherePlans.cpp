@@ -11,6 +11,8 @@
 //     }
 //   }
 //
+// Behind a long past (another length that is open) such a plan saves bytes of that past too, as in a decoder's step.
+//
 // Each such plan is searched on the program for these sizes (Expr/SizeLimits.h), and kept where the kernels of the plan
 // for all sizes, with the best schedules that they could have there, take much longer.
 #include "Cost/Cost.h"
@@ -88,9 +90,9 @@ private:
       return std::optional<Where>();
     ExprProgram typical = *sized;
     setTypical(typical.symbols, sizes);
-    // Single tokens of any batch: the accurate model prices no more kernels thoroughly than such searches ask for.
+    // Single tokens of any batch: searches for a batch of one too would use the budget of thorough prices up.
     const bool isBehindPast =
-        areSingle(sizes, of.symbols) && std::ranges::any_of(sized->symbols, isOpenLength) &&
+        areSingle(sizes, of.symbols) && hasOtherLength(*sized, sizes) &&
         std::ranges::none_of(sizes, [&](const SizeLimit &limit) {
           return kindOf(of.symbols[static_cast<size_t>(limit.symbol)]) == SymbolKind::Batch;
         });
@@ -110,9 +112,16 @@ private:
     });
   }
 
-  static bool isOpenLength(const Symbol &symbol) {
-    return !symbol.definition && !symbol.isDataDependent() && symbol.min < symbol.max &&
-           kindOf(symbol) == SymbolKind::Length;
+  /// Whether a length is open that has no limit among `sizes`, as that of a past.
+  static bool hasOtherLength(const ExprProgram &sized, const std::vector<SizeLimit> &sizes) {
+    for (size_t s = 0; s < sized.symbols.size(); ++s) {
+      const Symbol &symbol = sized.symbols[s];
+      if (!symbol.definition && !symbol.isDataDependent() && symbol.min < symbol.max &&
+          kindOf(symbol) == SymbolKind::Length &&
+          std::ranges::count(sizes, static_cast<SymbolId>(s), &SizeLimit::symbol) == 0)
+        return true;
+    }
+    return false;
   }
 
   /// The plan for the sizes that `asked` is tuned for, where it gains enough there.
@@ -133,7 +142,7 @@ private:
 
   /// A token that is decoded behind a long past, for many at once, reads as many bytes of that past as of weights: the
   /// plan for the largest sizes that kernels are tuned for, where it gains enough there and loses nothing at typical
-  /// ones.
+  /// and at the smallest ones.
   Result<std::optional<Plan>>
   fasterBehindLongPast(const ExprProgram &sized, const ExprProgram &typical, const Plan &present) {
     const std::vector<std::vector<int64_t>> tuned = tunedSizes(sized.symbols);
@@ -144,9 +153,15 @@ private:
     FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, true));
     if (!own)
       return own;
-    FUSEC_TRY(const double now, secondsOf(present, typical));
-    FUSEC_TRY(const double then, secondsOf(*own, typical));
-    return then <= now ? std::move(own) : std::nullopt;
+    ExprProgram least = sized;
+    least.symbols = tunedFor(least.symbols, tuned.front());
+    for (const ExprProgram *at : std::initializer_list<const ExprProgram *>{&typical, &least}) {
+      FUSEC_TRY(const double now, secondsOf(present, *at));
+      FUSEC_TRY(const double then, secondsOf(*own, *at));
+      if (then > now)
+        return std::optional<Plan>();
+    }
+    return own;
   }
 
   /// Says which sizes to plan for: the middle of those that lengths have. Single tokens have a plan of their own where

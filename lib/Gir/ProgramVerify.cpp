@@ -60,7 +60,7 @@ private:
         scalar(s.tripCount, DType::I64, s.name + ": a size is i64 []");
         need(s.symbol >= 0 && static_cast<size_t>(s.symbol) < program.symbols.size() &&
                  program.symbols[s.symbol].isDataDependent() && sized.insert(s.symbol).second,
-             "one step gives a symbol that depends on data its value", s.name);
+             "one step of a run gives a symbol that depends on data its value", s.name);
         continue;
       }
       if (s.kind == ExecStep::Kind::Where) {

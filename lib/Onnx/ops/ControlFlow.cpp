@@ -22,7 +22,7 @@ TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf
 /// be at most, and the number of those that are meant.
 struct InnerSize {
   DimExpr ifTrue, ifFalse, most;
-  size_t output, axis; // the first that has it
+  size_t output, axis; // the first that has it, after which it is called
 };
 
 /// The inner sizes of one If. What is told from here on, in a branch, is known there alone.
@@ -44,6 +44,9 @@ public:
     });
     if (known != found.end())
       return static_cast<size_t>(known - found.begin());
+    std::set<SymbolId> ofTrue, ofFalse;
+    if (!isMonotone(ifTrue, ofTrue) || !isMonotone(ifFalse, ofFalse))
+      return std::nullopt;
     const DimExpr most = max(atBounds(ifTrue, n.symbols()), atBounds(ifFalse, n.symbols()));
     if (most.isConst(INT64_MAX))
       return std::nullopt;
@@ -54,6 +57,19 @@ public:
   std::vector<InnerSize> found;
 
 private:
+  /// Whether the size falls or rises with each inner one, so that atBounds is its most: where one stands once, and not
+  /// below a remainder.
+  bool isMonotone(const DimExpr &size, std::set<SymbolId> &seen) const {
+    if (size.op() == DimExpr::Op::Symbol)
+      return !areIn({size.symbolId()}) || seen.insert(size.symbolId()).second;
+    std::vector<SymbolId> used;
+    size.collectSymbols(used);
+    return !areIn(used) || (size.op() != DimExpr::Op::Mod &&
+                            std::ranges::all_of(size.operands(), [&](const DimExpr &part) {
+                              return isMonotone(part, seen);
+                            }));
+  }
+
   NodeImporter &n;
   const size_t around;
 };
@@ -222,12 +238,14 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
   const ValueId condition = n.reshape(branch.condition, {});
-  if (!inner.found.empty())
-    return cutToSizes(n, condition, std::move(regions), common, inner.found);
-  std::vector<Shape> shapes;
-  for (BranchShape &of : common)
-    shapes.push_back(std::move(of.shape));
-  FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
+  if (inner.found.empty()) {
+    std::vector<Shape> shapes;
+    for (BranchShape &of : common)
+      shapes.push_back(std::move(of.shape));
+    FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
+  } else {
+    FUSEC_CHECK(cutToSizes(n, condition, std::move(regions), common, inner.found));
+  }
   const auto isKnownInside = [&](ValueId id) {
     return inner.areIn(symbolsIn(n.graph().value(id)));
   };
