@@ -177,10 +177,10 @@ private:
     return signature;
   }
 
-  /// They speak of axes and operands of another pattern.
+  /// They speak of axes and operands of another pattern. Inside of one, `kernel` is a micro-kernel's name.
   static void skipSchedules(TextReader &in) {
-    while (!in.atEnd() && !in.peekIs("kernel"))
-      in.next();
+    for (int depth = 0; !in.atEnd() && (depth > 0 || !in.peekIs("kernel")); in.next())
+      depth += in.peekIs("{") ? 1 : in.peekIs("}") ? -1 : 0;
   }
 
   Diagnostic differs(int line, size_t p, const Hash128 &signature,
