@@ -381,8 +381,8 @@ typedef struct {
  * another device or of another context than the device's primary one is refused. With a caller's stream and device
  * memory only, the call returns when all is enqueued, otherwise when the outputs are written. A model with sizes that
  * depend on data is waited for wherever one becomes known, and memory for what has it is allocated where there is not
- * enough from earlier runs; FUSERT_OUT_OF_RANGE where the data gives a size that is larger than the model allows, or an
- * index that is tested (FUSERT_OUT_OF_RANGE) lies outside its axis: the context stays usable. */
+ * enough from earlier runs; FUSERT_OUT_OF_RANGE where the data gives a size that is larger than the model allows, or on
+ * a CPU an index outside the axis that it goes along: the context stays usable. */
 FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs,
                                     size_t input_count, const fusert_buffer *outputs,
                                     size_t output_count);

@@ -13,8 +13,11 @@ namespace fusec {
 namespace {
 
 /// Pairs of an index and a larger one, between which all are: constants in one pair, other known ones each in its own.
+/// None where a run may leave the node out, which may then have any sizes.
 std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   constexpr size_t kMostPairs = 16;
+  if (n.graphBuilder().isConditional())
+    return {};
   std::vector<std::pair<DimExpr, DimExpr>> ends;
   std::optional<std::pair<int64_t, int64_t>> constants;
   for (const DimExpr &e : n.peek(1).value_or(Shape())) {
@@ -76,9 +79,7 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
         return n.fail(Diag::BadOperand, "index " + std::to_string(v) +
                                             " is out of range for an axis of size " +
                                             std::to_string(size.constValue()));
-  // A run that leaves the node out may have any sizes.
-  const bool isConditional = n.graphBuilder().isConditional();
-  const auto ends = isConditional ? decltype(endsOfIndices(n))() : endsOfIndices(n);
+  const auto ends = endsOfIndices(n);
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
   for (const auto &[least, largest] : ends) {

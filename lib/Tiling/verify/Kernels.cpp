@@ -43,10 +43,10 @@ private:
     if (!ofReads)
       return;
     // What has no terms is lowered without its reads.
-    const auto empty = std::ranges::find_if(bound.schedule.axes, [&](const ScheduleAxis &axis) {
-      return axis.in(leaf.equation) && axis.extent.isConst(0);
-    });
-    const bool hasElements = empty == bound.schedule.axes.end();
+    const bool hasElements =
+        std::ranges::none_of(bound.schedule.axes, [&](const ScheduleAxis &axis) {
+          return axis.in(leaf.equation) && axis.extent.isConst(0);
+        });
     require(hasElements, leaf, " has elements, given an axis of extent 0");
     if (!hasElements)
       return;
