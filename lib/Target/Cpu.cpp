@@ -23,7 +23,6 @@ CpuCore core(int lanes) {
   c.rereadBytesPerSec = 20e9;
   c.lineBytes = 64;
   c.pageBytes = 4096;
-  c.firstCacheWays = 8;
   // An element-wise chain over 512 MiB, one row and four rows of a page: 28 ms and 24 (a copy: 23) on an Intel Xeon, 26
   // and 27 on an AMD EPYC (Zen 4).
   c.rowsToFill = 4;
@@ -62,8 +61,9 @@ Target cpuTarget(const char *name, int lanes, int registers) {
   // Two loads a cycle from L1. From L2 26 bytes a cycle (75 and 78 GB/s), from L3 28 and 41 GB/s a core, copies in
   // memory 24 GB/s for both.
   constexpr double kL3BytesPerSec = 35e9;
-  t.memory = {{"l1", 32 << 10, kHertz * lanes * 4 * t.core.loadPorts},
-              {"l2", 1 << 20, kHertz * 26},
+  constexpr int kFirstWays = 8, kSecondWays = 16; // Zen's second cache has 8
+  t.memory = {{"l1", 32 << 10, kHertz * lanes * 4 * t.core.loadPorts, false, kFirstWays},
+              {"l2", 1 << 20, kHertz * 26, false, kSecondWays},
               {"l3", 32 << 20, kL3BytesPerSec * t.cores, true},
               {"dram", 0, 24e9, true}};
   return t;

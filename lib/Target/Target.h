@@ -19,6 +19,8 @@ struct MemoryLevel {
   double bytesPerSec;
   /// True: all cores share it, and the figures are those of the whole. False: each core or SM has its own.
   bool ofDevice = false;
+  /// Lines that a set of the cache holds, which the addresses choose; 0: it is not told, any line may be anywhere.
+  int ways = 0;
 };
 
 /// What an x86-64 core does, beside the rates and sizes of its memory levels.
@@ -31,7 +33,6 @@ struct CpuCore {
   double panelBytesPerCycle = 0; // bandwidth of the second cache in an inner loop
   double rereadBytesPerSec = 0;  // from beyond a core's own caches, in an inner loop
   int64_t lineBytes = 0, pageBytes = 0;
-  int firstCacheWays = 0;
   int rowsToFill = 0;           // address streams that reach the core's share of memory bandwidth
   int pagesAsked = 1;           // pages of a row whose lines are prefetched in turn
   double oneRowShare = 1;       // fraction of the memory bandwidth with fewer streams

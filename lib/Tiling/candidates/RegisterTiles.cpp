@@ -46,7 +46,7 @@ TermCost termCost(const View &view, const Roles &roles) {
 /// Rows whose distance is a multiple of a way's size share one set of the first cache.
 int64_t maxRows(const View &view, const Roles &roles) {
   constexpr int64_t kMost = 14;
-  const int64_t ways = view.target->core.firstCacheWays;
+  const int64_t ways = view.target->memory.front().ways;
   const int64_t wayBytes = view.target->memory.front().capacityBytes / ways;
   if (roles.row < 0)
     return kMost;

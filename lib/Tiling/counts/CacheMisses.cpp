@@ -4,6 +4,9 @@
 //   m:64 {            B does not fit: all of it again for every 64 rows
 //     n:16 {          A's 64 rows fit beside a panel of B: they stay for all panels
 //       k:1 { .. } } }
+//
+// What lies at distances that lead to few sets of a cache may not fit although the cache has room: it is brought in by
+// each iteration of the loops around, the rest as before.
 #include "Tiling/counts/CacheMisses.h"
 
 #include "Cost/Cost.h"
@@ -60,7 +63,7 @@ public:
   double missed(int64_t bytes, int ofSet) {
     capacity = double(bytes);
     ways = ofSet;
-    return ofChildren(schedule.tree);
+    return sum(ofChildren(schedule.tree));
   }
 
 private:
@@ -69,13 +72,22 @@ private:
     uint64_t axes = 0;
     uint64_t sameLine = ~uint64_t{0}; // axes along which neighbours lie in a line
     bool isWritten = false;
+    bool isCrowded = false; // into few sets, which do not hold its lines
   };
   using Bytes = std::map<Place, Amount>;
+  using Fetched = std::map<Place, double>;
 
   static double sum(const Bytes &bytes) {
     double all = 0;
     for (const auto &[place, amount] : bytes)
       all += amount.bytes;
+    return all;
+  }
+
+  static double sum(const Fetched &fetched) {
+    double all = 0;
+    for (const auto &[place, bytes] : fetched)
+      all += bytes;
     return all;
   }
 
@@ -235,15 +247,15 @@ private:
     return axes;
   }
 
-  /// Whether the lines that a turn touches find room in the sets that their distance leads to. After bytesOf(touch).
-  bool linesStay(const Touch &touch) const {
+  /// Whether the sets that their distance leads to have no room for the lines that are touched. After bytesOf(touch).
+  bool isCrowded(const Touch &touch) const {
     if (ways == 0 || touch.strides.empty())
-      return true;
+      return false;
     const auto wayBytes = static_cast<int64_t>(capacity) / ways;
-    return std::ranges::all_of(runs, [&](const auto &run) {
+    return std::ranges::any_of(runs, [&](const auto &run) {
       const auto apart = static_cast<int64_t>(double(run.first) * touch.elementBytes);
       const int64_t setBytes = std::max(std::gcd(apart, wayBytes), static_cast<int64_t>(lineBytes));
-      return apart < setBytes || run.second <= ways * (wayBytes / setBytes);
+      return apart >= setBytes && run.second > ways * (wayBytes / setBytes);
     });
   }
 
@@ -284,7 +296,8 @@ private:
         Amount &amount = bytes[touch.place];
         amount.bytes = std::max(amount.bytes, bytesOf(touch));
         amount.axes |= touch.axes;
-        amount.sameLine &= linesStay(touch) ? alongLines(touch) : 0;
+        amount.sameLine &= alongLines(touch);
+        amount.isCrowded = amount.isCrowded || isCrowded(touch);
         amount.isWritten = amount.isWritten || touch.isWritten;
       }
     }
@@ -297,16 +310,30 @@ private:
     return bytes;
   }
 
-  double ofChildren(std::span<const TreeNode> nodes) {
-    const double all = sum(touched(nodes));
-    if (all <= capacity || std::ranges::none_of(nodes, [](const TreeNode &n) { return n.loop(); }))
-      return all;
-    double apart = 0;
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      const LoopNode *loop = nodes[n].loop();
-      apart += loop ? ofLoop(*loop) : sum(touched(nodes.subspan(n, 1)));
+  Fetched ofChildren(std::span<const TreeNode> nodes) {
+    const Bytes all = touched(nodes);
+    const bool fits = sum(all) <= capacity;
+    const bool hasLoops =
+        std::ranges::any_of(nodes, [](const TreeNode &node) { return node.loop(); });
+    Fetched fetched;
+    bool apart = false;
+    for (const auto &[place, amount] : all) {
+      const bool once = !hasLoops || (fits && !amount.isCrowded);
+      fetched[place] = once ? amount.bytes : 0;
+      apart = apart || !once;
     }
-    return apart;
+    for (size_t n = 0; apart && n < nodes.size(); ++n) {
+      if (const LoopNode *loop = nodes[n].loop()) {
+        for (const auto &[place, bytes] : ofLoop(*loop))
+          if (!fits || all.at(place).isCrowded)
+            fetched[place] += bytes;
+      } else {
+        for (const auto &[place, amount] : touched(nodes.subspan(n, 1)))
+          if (!fits || all.at(place).isCrowded)
+            fetched[place] += amount.bytes;
+      }
+    }
+    return fetched;
   }
 
   /// What an iteration stages, or writes of an inner value where it fills the buffer, takes the place of what the one
@@ -317,7 +344,7 @@ private:
            (place < 0 || (edge != storage.edges.end() && amount.bytes >= edge->second));
   }
 
-  double ofLoop(const LoopNode &loop) {
+  Fetched ofLoop(const LoopNode &loop) {
     const bool steps = loop.axis == kStepAxis;
     const int64_t before = steps ? bound.valueOf(scan->steps) : tiles[loop.axis];
     const double trip = double((before + loop.step - 1) / loop.step);
@@ -327,23 +354,29 @@ private:
     if (!steps)
       tiles[loop.axis] = std::min(before, loop.step);
     const Bytes each = touched(loop.children);
-    double bytes = 0;
-    if (sum(each) <= capacity) {
-      for (const auto &[place, amount] : each) {
-        const bool stays =
-            steps || !(amount.axes >> loop.axis.value() & 1) || takesPlace(place, amount);
-        double all = trip * amount.bytes;
-        // A turn finds the rest of the lines that the one before has read.
-        if (inTurn && amount.sameLine >> loop.axis.value() & 1)
-          all = std::min(all, inAll.at(place).bytes);
-        bytes += stays ? amount.bytes : all;
+    const bool fits = sum(each) <= capacity;
+    Fetched fetched;
+    bool apart = false;
+    for (const auto &[place, amount] : each) {
+      if (!fits || amount.isCrowded) {
+        apart = true;
+        continue;
       }
-    } else {
-      bytes = trip * ofChildren(loop.children);
+      const bool stays =
+          steps || !(amount.axes >> loop.axis.value() & 1) || takesPlace(place, amount);
+      double all = trip * amount.bytes;
+      // A turn finds the rest of the lines that the one before has read.
+      if (inTurn && amount.sameLine >> loop.axis.value() & 1)
+        all = std::min(all, inAll.at(place).bytes);
+      fetched[place] = stays ? amount.bytes : all;
     }
+    if (apart)
+      for (const auto &[place, bytes] : ofChildren(loop.children))
+        if (!fits || each.at(place).isCrowded)
+          fetched[place] = trip * bytes;
     if (!steps)
       tiles[loop.axis] = before;
-    return bytes;
+    return fetched;
   }
 
   const BoundSchedule &bound;
@@ -369,8 +402,7 @@ std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage 
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
     const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
-    const int ways = missed.empty() ? target.core.firstCacheWays : 0;
-    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes, ways) : 0);
+    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes, cache.ways) : 0);
   }
   return missed;
 }

@@ -132,6 +132,33 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("what crowds into few sets of a cache is fetched again, as if the cache were too small") {
+  for (const int terms : {64, 128}) {
+    const std::string k = std::to_string(terms);
+    const ExprProgram product =
+        patternFrom(ProgramText("product", {})
+                        .input("a", "64," + k)
+                        .input("b", k + ",1024")
+                        .reduction("c", "i:64, j:1024; k:" + k, "sum", "mul(%a[i, k], %b[k, j])"));
+    const double fetches = fetched(product,
+                                   R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0
+  axis j spatial (1) of e0
+  axis k reduction (2) of e0
+  tree { block j:16 { seq i:4 {
+    unroll i:1 { unroll j:8 { lane j:1 { init e0 } } }
+    seq k:1 { unroll i:1 { unroll j:8 { lane j:1 { compute e0 } } } }
+    unroll i:1 { unroll j:8 { lane j:1 { store e0 } } } } } }
+}
+)",
+                                   256 << 10);
+    // A way of 32 KiB has room for eight rows 4096 bytes apart, all eight for 64: a panel's lines stay from rows to
+    // rows of results or leave before they are read again. Everything together would fit.
+    const double a = 64.0 * terms * 4, panel = terms * kLine, c = 64 * kLine;
+    CHECK(fetches == a + 64 * ((terms == 64 ? 1 : 16) * panel + c));
+  }
+}
+
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
   for (const int columns : {4, 1}) {
     const std::string n = std::to_string(columns);
