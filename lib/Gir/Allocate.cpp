@@ -8,6 +8,7 @@
 #include "Gir/Syncs.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace fusec {
 namespace {
@@ -16,45 +17,59 @@ int64_t sizeOf(const GirBuffer &b) {
   return numElements(b.shape).constValue() * sizeInBytes(b.type);
 }
 
+/// Whether some of the ranges overlap, or are at most `beside` points apart.
+bool meet(std::span<const LiveRange> a, std::span<const LiveRange> b, int beside) {
+  return std::ranges::any_of(a, [&](const LiveRange &one) {
+    const LiveRange wide{one.first - beside, one.last + beside};
+    return std::ranges::any_of(b, [&](const LiveRange &other) { return wide.overlaps(other); });
+  });
+}
+
 } // namespace
 
-void allocate(GirKernel &kernel) {
-  const std::vector<LiveRange> ranges = livenessOf(kernel, kernel.phases, MemLevel::Shared).buffers;
-  std::vector<BufferId> order;
-  for (BufferId b = 0; b < static_cast<BufferId>(kernel.buffers.size()); ++b)
-    if (kernel.buffers[b].level == MemLevel::Shared)
-      order.push_back(b);
-  std::stable_sort(order.begin(), order.end(), [&](BufferId a, BufferId b) {
-    return sizeOf(kernel.buffers[a]) > sizeOf(kernel.buffers[b]);
-  });
+int64_t placeBuffers(std::span<PlacedBuffer> buffers) {
+  std::vector<PlacedBuffer *> order;
+  for (PlacedBuffer &buffer : buffers)
+    order.push_back(&buffer);
+  std::ranges::stable_sort(order, std::greater(), &PlacedBuffer::bytes);
 
-  kernel.sharedBytes = 0;
-  std::vector<BufferId> placed;
-  for (BufferId b : order) {
-    GirBuffer &buffer = kernel.buffers[b];
+  int64_t all = 0;
+  std::vector<std::pair<int64_t, int64_t>> taken; // [begin, end) of buffers live at the same time
+  for (auto next = order.begin(); next != order.end(); ++next) {
+    PlacedBuffer &buffer = **next;
     auto lowestFree = [&](int beside) {
-      const LiveRange range{ranges[b].first - beside, ranges[b].last + beside};
-      std::vector<std::pair<int64_t, int64_t>>
-          taken; // [begin, end) of buffers live at the same time
-      for (BufferId other : placed) {
-        int64_t begin = kernel.buffers[other].offsetBytes;
-        if (range.overlaps(ranges[other]))
-          taken.emplace_back(begin, begin + sizeOf(kernel.buffers[other]));
-      }
-      std::sort(taken.begin(), taken.end());
+      taken.clear();
+      for (const PlacedBuffer *other : std::span(order.begin(), next))
+        if (meet(buffer.ranges, other->ranges, beside))
+          taken.emplace_back(other->offsetBytes, other->offsetBytes + other->bytes);
+      std::ranges::sort(taken);
       int64_t offset = 0;
       for (auto [begin, end] : taken)
-        if (offset < end && begin < offset + sizeOf(buffer))
+        if (offset < end && begin < offset + buffer.bytes)
           offset = (end + buffer.alignBytes - 1) / buffer.alignBytes * buffer.alignBytes;
       return offset;
     };
-    int64_t offset = lowestFree(1);
-    if (offset + sizeOf(buffer) > kernel.sharedBytes)
-      offset = lowestFree(0);
-    buffer.offsetBytes = offset;
-    kernel.sharedBytes = std::max(kernel.sharedBytes, offset + sizeOf(buffer));
-    placed.push_back(b);
+    buffer.offsetBytes = lowestFree(1);
+    if (buffer.offsetBytes + buffer.bytes > all)
+      buffer.offsetBytes = lowestFree(0);
+    all = std::max(all, buffer.offsetBytes + buffer.bytes);
   }
+  return all;
+}
+
+void allocate(GirKernel &kernel) {
+  const std::vector<std::vector<LiveRange>> ranges =
+      livenessOf(kernel, kernel.phases, MemLevel::Shared).buffers;
+  std::vector<BufferId> shared;
+  std::vector<PlacedBuffer> placed;
+  for (BufferId b = 0; b < static_cast<BufferId>(kernel.buffers.size()); ++b)
+    if (const GirBuffer &buffer = kernel.buffers[b]; buffer.level == MemLevel::Shared) {
+      shared.push_back(b);
+      placed.push_back({ranges[b], sizeOf(buffer), buffer.alignBytes});
+    }
+  kernel.sharedBytes = placeBuffers(placed);
+  for (size_t i = 0; i < shared.size(); ++i)
+    kernel.buffers[shared[i]].offsetBytes = placed[i].offsetBytes;
 
   insertSyncs(kernel, [&](BufferId a, BufferId b) {
     const GirBuffer &x = kernel.buffers[a], &y = kernel.buffers[b];
@@ -65,7 +80,8 @@ void allocate(GirKernel &kernel) {
 }
 
 int64_t sharedBytesOf(const GirKernel &kernel, std::span<const Phase> phases) {
-  const std::vector<LiveRange> ranges = livenessOf(kernel, phases, MemLevel::Shared).buffers;
+  const std::vector<std::vector<LiveRange>> ranges =
+      livenessOf(kernel, phases, MemLevel::Shared).buffers;
   int64_t bytes = 0;
   for (size_t b = 0; b < ranges.size(); ++b)
     if (const GirBuffer &buffer = kernel.buffers[b]; !ranges[b].empty())

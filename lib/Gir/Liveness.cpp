@@ -12,9 +12,11 @@
 //   }
 //
 // For Shared buffers Unit and Lane loops are one number each: no barrier can stand inside them that orders the units. A
-// thread does their statements in order: for registers they are numbered like all others. Where
-// both branches of an If write the same registers, these are not live from the one to the other: the branches have the
-// same numbers then, otherwise numbers of their own, since what one of them alone uses is not live in the other.
+// thread does their statements in order: for registers they are numbered like all others.
+//
+// Where both branches of an If write a buffer, as full and cut tiles do, it is not live from the one to the other. A
+// Shared one has a range in each. For registers, the branches have the same numbers then, otherwise numbers of their
+// own, since what one of them alone uses is not live in the other.
 #include "Gir/Liveness.h"
 
 #include "Gir/ResidentGrid.h"
@@ -30,7 +32,8 @@ namespace {
 class Walker {
 public:
   Walker(const GirKernel &kernel, MemLevel level)
-      : kernel(kernel), level(level), carries(kernel.buffers.size()) {
+      : kernel(kernel), level(level), carries(kernel.buffers.size()),
+        beginsAnew(kernel.buffers.size()), leftBranch(kernel.buffers.size()) {
     out.buffers.resize(kernel.buffers.size());
   }
 
@@ -41,9 +44,10 @@ public:
     const std::vector<bool> held = heldBuffers(kernel);
     for (size_t b = 0; b < held.size(); ++b)
       if (held[b] && isOurs(static_cast<BufferId>(b)))
-        out.buffers[b].include(0, now + 1);
-    for (LiveRange &range : out.buffers)
-      range = out.closeOverLoops(range);
+        cover(static_cast<BufferId>(b), 0, now + 1);
+    for (std::vector<LiveRange> &ranges : out.buffers)
+      for (LiveRange &range : ranges)
+        range = out.closeOverLoops(range);
     return std::move(out);
   }
 
@@ -66,6 +70,31 @@ private:
       -1; // among the loops of what is written: not known to be all of them
 
   bool isOurs(BufferId b) const { return b >= 0 && kernel.buffers[b].level == level; }
+
+  void include(BufferId b, int from, int to) {
+    std::vector<LiveRange> &ranges = out.buffers[b];
+    if (ranges.empty() || beginsAnew[b])
+      ranges.emplace_back();
+    else // what a branch has left is wanted behind the If
+      for (const auto &[range, end] : leftBranch[b])
+        ranges[range].include(end, end);
+    leftBranch[b].clear();
+    beginsAnew[b] = false;
+    ranges.back().include(from, to);
+  }
+
+  /// One range for these points and all ranges that it meets.
+  void cover(BufferId b, int from, int to) {
+    LiveRange all;
+    all.include(from, to);
+    std::erase_if(out.buffers[b], [&](const LiveRange &range) {
+      if (range.overlaps(all))
+        all.include(range.first, range.last);
+      return range.overlaps(all);
+    });
+    out.buffers[b].push_back(all);
+    leftBranch[b].clear();
+  }
 
   void record(const Stmt &s, Flow &flow) {
     for (Element &element : readsIn(s))
@@ -99,13 +128,13 @@ private:
   }
 
   void read(Element element, Flow &flow) {
-    out.buffers[element.first].include(now, level == MemLevel::Shared ? now + 1 : now);
+    include(element.first, now, level == MemLevel::Shared ? now + 1 : now);
     accesses.push_back({element.first, false, {}});
     need(element, flow);
   }
 
   void write(const Stmt &s, BufferId b, Flow &flow) {
-    out.buffers[b].include(level == MemLevel::Shared ? now : now + 1, now + 1);
+    include(b, level == MemLevel::Shared ? now : now + 1, now + 1);
     Access access{b, true, predicates};
     access.depends.insert(access.depends.end(), s.indices.begin(), s.indices.end());
     accesses.push_back(std::move(access));
@@ -203,15 +232,15 @@ private:
     return flow;
   }
 
-  bool writeOneBuffer(const Stmt &branches) const {
-    std::set<BufferId> written;
+  std::set<BufferId> writtenByBoth(const Stmt &branches) const {
+    std::set<BufferId> written, both;
     forEachStmt(branches.body, [&](const Stmt &s) {
       if (writesBuffer(s) && isOurs(s.buffer))
         written.insert(s.buffer);
     });
-    bool both = false;
     forEachStmt(branches.elseBody, [&](const Stmt &s) {
-      both = both || (writesBuffer(s) && written.count(s.buffer) != 0);
+      if (writesBuffer(s) && written.count(s.buffer) != 0)
+        both.insert(s.buffer);
     });
     return both;
   }
@@ -222,11 +251,27 @@ private:
     if (level == MemLevel::Register)
       now -= 2; // one number with what it guards: bounds that one branch tests shift nothing
     const int from = now;
+    std::set<BufferId> both = writtenByBoth(s);
+    // What holds a value from before may hold it through each branch. Of a value from an earlier iteration, the loop
+    // takes care.
+    if (level == MemLevel::Shared)
+      std::erase_if(
+          both, [&](BufferId b) { return atomic || !(out.buffers[b].empty() || beginsAnew[b]); });
     const Flow then = list(s.body);
     const int thenLast = now;
-    if (level == MemLevel::Register && writeOneBuffer(s))
-      now = from;
+    std::map<BufferId, size_t> inThen; // its range
+    if (level == MemLevel::Register) {
+      if (!both.empty())
+        now = from;
+    } else {
+      for (BufferId b : both) {
+        inThen[b] = out.buffers[b].size() - 1;
+        beginsAnew[b] = true;
+      }
+    }
     const Flow otherwise = list(s.elseBody);
+    for (const auto &[b, range] : inThen)
+      leftBranch[b].emplace_back(range, thenLast + 1);
     now = std::max({now, thenLast, own});
     predicates.pop_back();
     for (const Element &element : then.needed)
@@ -279,7 +324,7 @@ private:
     for (BufferId b : needed) {
       if (freshEachIteration(s, b, firstAccess, firstInner))
         continue;
-      out.buffers[b].include(from, now + 1);
+      cover(b, from, now + 1);
       carries[b] = true;
     }
   }
@@ -316,6 +361,10 @@ private:
   const MemLevel level;
   Liveness out;
   std::vector<bool> carries; // some loop hands values of this buffer from one iteration to the next
+  std::vector<bool>
+      beginsAnew; // by buffer: in this branch of an If nothing has used it, in the other one something
+  /// By buffer, ranges in branches before the last one, and where these end.
+  std::vector<std::vector<std::pair<size_t, int>>> leftBranch;
   std::vector<Access> accesses;
   std::vector<NodeId>
       predicates; // around the current statement, and trips of loops that it may not reach
@@ -346,8 +395,9 @@ std::vector<double> Liveness::registersAt(const GirKernel &kernel, BufferId exce
   for (size_t b = 0; b < buffers.size(); ++b)
     if (const GirBuffer &buffer = kernel.buffers[b];
         buffer.level == MemLevel::Register && static_cast<BufferId>(b) != except)
-      held.push_back(
-          {buffers[b], double(registersFor(numElements(buffer.shape).constValue(), buffer.type))});
+      for (const LiveRange &range : buffers[b])
+        held.push_back(
+            {range, double(registersFor(numElements(buffer.shape).constValue(), buffer.type))});
   return heldAt(held, end);
 }
 

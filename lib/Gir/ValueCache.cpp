@@ -198,7 +198,10 @@ bool ValueCache::fitsRegisters(const std::vector<StatementPath> &sites, const Ca
   const auto phase = std::find_if(kernel.phases.begin(), kernel.phases.end(),
                                   [&](const Phase &p) { return &p.body == front.list; });
   const Liveness live = livenessOf(kernel, {phase, 1}, MemLevel::Register);
-  LiveRange range = other >= 0 ? live.buffers[static_cast<size_t>(other)] : LiveRange();
+  LiveRange range;
+  if (other >= 0)
+    for (const LiveRange &held : live.buffers[static_cast<size_t>(other)])
+      range.include(held.first, held.last);
   auto include = [&](int site) {
     const int at = live.at[static_cast<size_t>(site)];
     range.include(at, at);

@@ -183,6 +183,28 @@ TEST_CASE("a value from before a loop keeps its bytes until the last iteration h
             .sharedBytes == 128);
 }
 
+TEST_CASE("a buffer that both branches of an If fill is not live from the one to the other") {
+  const std::string writeT = "unit u in 2 { lane l in 4 { %t[u*4 + l] = 2.0 } }\n",
+                    readT = "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[u*-4 + l*-1 + 7] } }\n";
+  auto bytes = [&](const std::string &then, const std::string &otherwise, const std::string &behind,
+                   const std::string &before = "") {
+    std::string text =
+        sharedKernel(before + "if lt(b, 2) {\n" + then + "} else {\n" + otherwise + "}\n" + behind);
+    text.replace(text.find("phase ()"), 8, "phase (b: 3)");
+    return allocated(text).sharedBytes;
+  };
+  const std::string each = kWriteS + kReadS + writeT + readT;
+  CHECK(bytes(each, each + readT, "") == 128);
+  CHECK(bytes(each, writeT + readT + kWriteS + kReadS, "") == 128);
+  // What the branches leave behind lives to the end of each.
+  CHECK(bytes(kWriteS + writeT + readT, kWriteS, kReadS) == 256);
+  CHECK(bytes(writeT + readT + kWriteS, kWriteS, kReadS) == 128);
+  // One branch reads what stands in front, or what an earlier turn may have written.
+  const std::string late = writeT + readT + kReadS + kWriteS;
+  CHECK(bytes(each, late, "", kWriteS) == 256);
+  CHECK(bytes(each, late, "}\n", "seq i in 3 {\n") == 256);
+}
+
 TEST_CASE("a shared buffer lies at a multiple of what it asks for") {
   std::string text =
       sharedKernel(kWriteS + "unit u in 2 { lane l in 4 { %t[u*4 + l] = 1.0 } }\n" + kReadS +
