@@ -33,7 +33,7 @@ public:
   OnChipStorage run() {
     OnChipStorage out;
     std::vector<HeldRegisters> held;
-    double lanePartials = 0; // of units and lanes: one equation's lie where another's did
+    std::vector<PlacedBuffer> shared;
     for (int e = 0; e < bound.numEquations(); ++e) {
       const Equation &equation = bound.equation(e);
       const Loops *loops = bound.loopsOf(e);
@@ -47,10 +47,10 @@ public:
       if (reduces && schedule.units > 1 && bound.has(LeafKind::Combine, e) &&
           sharesReduction(bound, e, LoopKind::Unit)) {
         const double ofLane = double(schedule.units) * double(sizeInBytes(type));
-        if (lanesKeep(bound, e))
-          lanePartials = std::max(lanePartials, ofLane * schedule.lanes);
-        else
-          out.sharedBytes += ofLane;
+        shared.push_back(placed(ofLane * (lanesKeep(bound, e) ? schedule.lanes : 1),
+                                rangeOf([&](const LeafNode &leaf) {
+                                  return leaf.kind == LeafKind::Combine && leaf.equation == e;
+                                })));
       }
     }
     const ReuseStorage kept = reuseStorage(bound);
@@ -58,14 +58,18 @@ public:
       held.push_back({live.closeOverLoops(keptRange(value)), value.registersPerThread});
     const std::vector<double> registers = heldAt(held, pointOf(statements.size()));
     out.registersPerThread = kRegistersForAddresses + *std::ranges::max_element(registers);
-    out.sharedBytes += lanePartials + kept.sharedBytes;
     for (OperandIndex o{0}; o < OperandIndex(schedule.operands.size()); ++o)
       if (const auto stages = bound.stages(o);
-          !stages.empty() && !isStoreElided(bound, schedule.operands[o]))
-        out.sharedBytes += out.operands[o] = stagedBytes(schedule.operands[o], stages[0]->loops);
+          !stages.empty() && !isStoreElided(bound, schedule.operands[o])) {
+        out.operands[o] = stagedBytes(schedule.operands[o], stages[0]->loops);
+        shared.push_back(placed(out.operands[o], stagedRange(o)));
+      }
     for (const EdgeLevel &edge : schedule.edges)
-      if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor))
-        out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
+      if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor)) {
+        out.edges[edge.tensor] = edgeBytes(edge.tensor);
+        shared.push_back(placed(out.edges[edge.tensor], edgeRange(edge.tensor)));
+      }
+    out.sharedBytes = kept.sharedBytes + double(placeBuffers(shared));
     return out;
   }
 
@@ -77,6 +81,42 @@ private:
     const bool isOnce = loop.axis >= 0 && schedule.axes[loop.axis].extent.isConst() &&
                         bound.valueOf(bound.tile(loop)) <= loop.step;
     return (loop.kind == LoopKind::Seq || loop.kind == LoopKind::Unroll) && !isOnce;
+  }
+
+  static PlacedBuffer placed(double bytes, LiveRange range) {
+    return {.ranges = {range}, .bytes = static_cast<int64_t>(bytes)};
+  }
+
+  /// A buffer of the block is taken at both points of a statement: other units may be behind.
+  template <class Uses> LiveRange rangeOf(Uses uses) const {
+    LiveRange range;
+    for (const Statement &statement : statements)
+      if (uses(*statement.leaf))
+        range.include(pointOf(statement.order), pointOf(statement.order) + 1);
+    return live.closeOverLoops(range);
+  }
+
+  LiveRange stagedRange(OperandIndex operand) const {
+    const int reader = schedule.operands[operand].equation;
+    return rangeOf([&](const LeafNode &leaf) {
+      return leaf.kind == LeafKind::Stage
+                 ? leaf.operand == operand
+                 : leaf.kind == LeafKind::Compute && leaf.equation == reader;
+    });
+  }
+
+  LiveRange edgeRange(TensorId tensor) const {
+    const int producer = bound.program.producer(tensor);
+    LiveRange range;
+    if (whole || producer < 0) {
+      range.include(0, pointOf(statements.size()));
+      return range;
+    }
+    return rangeOf([&](const LeafNode &leaf) {
+      return (leaf.equation == producer &&
+              (leaf.kind == LeafKind::Store || !bound.facts(producer).reduces())) ||
+             readsValue(bound, leaf, tensor);
+    });
   }
 
   LiveRange keptRange(const ReuseStorage::Value &value) const {

@@ -23,6 +23,7 @@
 // phases that is no scan each phase by itself.
 #include "Tiling/search/LevelSearch.h"
 
+#include "Gir/Gir.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/schedule/Schedule.h"
@@ -97,10 +98,8 @@ private:
   }
 
   double excess(const Schedule &schedule) const {
-    constexpr double kAlignment = 128; // of each buffer
-    const OnChipStorage storage = storageOf(BoundSchedule(schedule, meter.program()));
-    return storage.sharedBytes + kAlignment * double(storage.edges.size()) -
-           double(target.sharedBytesPerBlock);
+    return storageOf(BoundSchedule(schedule, meter.program())).sharedBytes +
+           double(kSharedAlignment) - double(target.sharedBytesPerBlock);
   }
   bool hasRoom(const Schedule &schedule) const { return excess(schedule) <= 0; }
 

@@ -2,6 +2,7 @@
 
 #include "Expr/transforms/Profile.h"
 #include "Tiling/candidates/RegisterTiles.h"
+#include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/space/TreeBuilder.h"
 
 #include <algorithm>
@@ -57,12 +58,20 @@ private:
     return product;
   }
 
-  bool add(const TreeShape &shape) {
-    std::optional<Schedule> made =
-        TreeBuilder(space, nests, rowAxes, program, target, shape).build();
+  /// With room for everything at once only where a block has none for what is live at the same time: then less is
+  /// staged, or kept in the block's memory.
+  bool add(TreeShape shape) {
+    std::optional<Schedule> made = build(shape);
+    if (made && storageOf({*made, program}).sharedBytes > double(target.sharedBytesPerBlock)) {
+      shape.room = target.sharedBytesPerBlock;
+      made = build(shape);
+    }
     if (made)
       out.push_back(std::move(*made));
     return made.has_value();
+  }
+  std::optional<Schedule> build(const TreeShape &shape) const {
+    return TreeBuilder(space, nests, rowAxes, program, target, shape).build();
   }
 
   /// The register tiles that suit the nest with most of the work.

@@ -49,7 +49,7 @@ TreeBuilder::TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &n
                          const ScheduledProgram &program, const Target &target, TreeShape shape)
     : space(space), nests(nests), rowAxes(rowAxes), program(program), target(target),
       shape(std::move(shape)), axes(space.loops.size()), nestOf(space.equations.size()),
-      sharedLeft(target.sharedBytesPerBlock) {
+      sharedLeft(this->shape.room) {
   for (size_t n = 0; n < nests.size(); ++n)
     for (int e : nests[n].equations)
       nestOf[static_cast<size_t>(e)] = n;

@@ -5,6 +5,7 @@
 #include "Tiling/space/SpaceNests.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -22,6 +23,8 @@ struct TreeShape {
   /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
   /// in the block's memory. Positions among the nests.
   std::set<size_t> streamed;
+  /// Bytes of a block's memory for everything in it, live at the same time or not.
+  int64_t room = std::numeric_limits<int64_t>::max();
 };
 
 /// Makes one schedule. `rowAxes`: mergedRows of the space; what it is given outlives it.

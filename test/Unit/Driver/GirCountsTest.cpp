@@ -57,7 +57,6 @@ struct Compared {
   double barriersApart = 0; // on Gir, as if all buffers had bytes of their own
   bool fromData = false;
   size_t phases = 1;
-  int64_t sharedBuffers = 0;
   Seconds seconds;
 };
 
@@ -108,7 +107,6 @@ Compared compare(const ExprProgram &pattern, const ScheduleVariant &variant,
   lap(out.seconds.gir);
   out.gir[Barriers] = quick.barriers;
   out.gir[SharedBytes] = double(kernel.sharedBytes);
-  out.sharedBuffers = std::ranges::count(kernel.buffers, MemLevel::Shared, &GirBuffer::level);
   out.gir[Ops] = quick.ops;
   if (phases.size() == 1 && phases[0].rounds == 1) {
     cost::Counts counts = phases[0];
@@ -255,12 +253,10 @@ TEST_CASE("chosen schedules hold, wait for and move what their kernels do") {
                       CHECK(c.gir[Registers] <= c.tree[Registers]);
                       CHECK(c.gir[Registers] >= 0.25 * c.tree[Registers]);
                       same += c.gir[Registers] == c.tree[Registers];
-                      // All at once, or some where others lay; each begins a line of its own.
-                      CHECK(c.gir[SharedBytes] <=
-                            c.tree[SharedBytes] + double(kSharedAlignment * c.sharedBuffers));
+                      CHECK_THAT(c.gir[SharedBytes],
+                                 Catch::Matchers::WithinAbs(c.tree[SharedBytes], kSharedAlignment));
                       if (made.target.kind == TargetKind::Cpu)
                         return;
-                      CHECK(c.gir[SharedBytes] >= 0.5 * c.tree[SharedBytes]);
                       // Barriers of all blocks take some of a block, which are priced with them.
                       if (c.phases == 1)
                         CHECK(c.tree[Barriers] >= c.barriersApart);

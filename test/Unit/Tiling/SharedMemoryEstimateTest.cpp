@@ -35,7 +35,7 @@ struct Candidate {
   const ChainSizes *chain = nullptr;
   double m = 0, n = 0, k = 0, h = 0; // tiles
   Volume volume;                     // tileBytes: equation (1)
-  double requested = 0;              // bytes, of everything at once (storageOf)
+  double estimated = 0;              // bytes, by storageOf
   double allocated = 0;              // bytes, by the allocator of Gir
 
   double bytesOf(double rows, double columns) const { return kElementBytes * rows * columns; }
@@ -43,14 +43,6 @@ struct Candidate {
   double bytesOfFirst() const { return bytesOf(k, m + 1) + bytesOf(k, n + 1); }
   double bytesOfSecond() const { return bytesOf(m, n) + bytesOf(n, h + 1); }
 };
-
-/// An A100 whose blocks have room for anything: the builder of schedules leaves out what does not fit, which is to be
-/// counted here.
-Target withoutLimit() {
-  Target target = targetNamed("sm_80");
-  target.sharedBytesPerBlock = int64_t(1) << 40;
-  return target;
-}
 
 /// Schedules of a chain's trees.
 class ChainSchedules {
@@ -72,7 +64,7 @@ public:
         TreeBuilder(space, nests, rows, program, target, shape).build();
     if (!schedule || !verify(*schedule, pattern).ok())
       return false;
-    one.requested = storageOf({*schedule, program}).sharedBytes;
+    one.estimated = storageOf({*schedule, program}).sharedBytes;
     GirKernel kernel = valueOf(lowerSchedule(pattern, *schedule, pattern.symbols)).kernel;
     simplify(kernel);
     insertSyncs(kernel);
@@ -81,7 +73,7 @@ public:
     return true;
   }
 
-  const Target target = withoutLimit();
+  const Target target = targetNamed("sm_80");
 
 private:
   const ExprProgram pattern;
@@ -198,46 +190,39 @@ TEST_CASE("Equation (1) and the allocator agree on what fits for 9 of 10 candida
   CHECK(found.dropped <= 0.1 * found.all());
 }
 
-TEST_CASE("Equation (1) and the bytes of all tiles at once agree on what fits") {
-  const std::vector<Candidate> &all = nestsOfChains();
-  INFO(textOf(all, &Candidate::requested));
-  const Agreement found = agreementOf(all, &Volume::tileBytes, &Candidate::requested);
-  CHECK(found.right() >= 0.95 * found.all());
-  // 3.5 %: rule 4's tolerance, where the sums that the estimate counts are few.
-  CHECK(found.kept <= 0.04 * found.all());
-  CHECK(found.dropped == 0);
+TEST_CASE("The search knows a chain's bytes as the allocator gives them") {
+  for (const Candidate &c : nestsOfChains())
+    if (c.estimated != c.allocated) {
+      CAPTURE(c.chain->name, c.m, c.n, c.k, c.h);
+      CHECK(c.estimated == c.allocated);
+    }
 }
 
-// Neither equation (1) nor storageOf is within a fifth of the allocator's bytes where both products have tiles of their
-// own. Why, is said exactly: with what an estimate leaves out or adds put right, each is.
+// Equation (1) is not within a fifth of the allocator's bytes where both products have tiles of their own. Why, is said
+// exactly: with what it leaves out or adds put right, it is.
 TEST_CASE("Equation (1) differs from the allocator by sums, padding, and what lies where something "
           "else lay") {
   const std::vector<Candidate> &all = nestsOfChains();
-  int near = 0, requestedNear = 0;
+  int near = 0;
   for (const Candidate &c : all) {
     const double sums = c.bytesOf(c.m, c.h), padding = c.bytesOf(1, 2 * c.k + c.n);
     const double together = std::max(c.bytesOfFirst(), c.bytesOfSecond());
     const double tiles = c.volume.tileBytes, first = c.bytesOf(c.k, c.m + c.n),
                  second = c.bytesOf(c.n, c.m + c.h);
     const bool holds =
-        // storageOf: all tiles but the sums, with their padding.
-        c.requested == tiles - sums + padding && isNear(tiles - sums, c.requested) &&
         // The allocator: of a product the tiles that it reads, and of the second one C, which the first one sums in
         // registers; then the tiles of the first one are not needed.
         c.allocated >= together && c.allocated <= together + kSharedAlignment &&
         isNear(std::max(first, second), c.allocated) &&
-        // So each estimate is at least the next one, the first but for padding.
-        c.requested <= tiles + padding && c.allocated <= c.requested &&
-        c.requested <= 2 * c.allocated;
+        // All tiles but the sums, with their padding, would be at most twice as much.
+        c.allocated <= tiles - sums + padding && tiles - sums + padding <= 2 * c.allocated;
     near += isNear(tiles, c.allocated);
-    requestedNear += isNear(c.requested, c.allocated);
     if (!holds) {
-      CAPTURE(c.chain->name, c.m, c.n, c.k, c.h, tiles, c.requested, c.allocated);
+      CAPTURE(c.chain->name, c.m, c.n, c.k, c.h, tiles, c.allocated);
       CHECK(holds);
     }
   }
-  CHECK(near <= 0.05 * double(all.size()));         // 4 %
-  CHECK(requestedNear <= 0.2 * double(all.size())); // 16 %
+  CHECK(near <= 0.05 * double(all.size())); // 4 %
 }
 
 TEST_CASE("Where C's rows stay, equation (1) misses tiles, and those that are alive are what the "
