@@ -25,6 +25,7 @@ const std::vector<OpFamily> &opFamilies() {
       {"Signals", signalOps()},
       {"Text", textOps()},
       {"Recurrent", recurrentOps()},
+      {"Control flow", controlFlowIfOps()},
       {"Control flow", controlFlowOps()},
       {"Quantisation", quantisationOps()},
       {"Generators", generatorOps()},

@@ -19,6 +19,7 @@ std::span<const OpRow> slicesOps();
 std::span<const OpRow> gathersOps();
 std::span<const OpRow> recurrentOps();
 std::span<const OpRow> controlFlowOps();
+std::span<const OpRow> controlFlowIfOps();
 std::span<const OpRow> quantisationOps();
 std::span<const OpRow> generatorOps();
 std::span<const OpRow> miscOps();

@@ -1,0 +1,304 @@
+#include "Onnx/ComparedSizes.h"
+#include "Onnx/Compose.h"
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/KnownValues.h"
+#include "Onnx/OpTable.h"
+#include "Support/Diag.h"
+#include "Support/DimLimits.h"
+
+#include <algorithm>
+#include <utility>
+
+// If: both branches become regions; where the condition is constant, one stands in place of the node.
+
+namespace fusec {
+namespace {
+
+/// A size of what an If makes that the data tells inside of a branch. Both branches hand on as many elements as it may
+/// be at most, and the number of those that are meant.
+struct InnerSize {
+  DimExpr ifTrue, ifFalse, most;
+  size_t output, axis; // the first that has it, after which it is called
+};
+
+/// The inner sizes of one If. What is told from here on, in a branch, is known there alone.
+class InnerSizes {
+public:
+  explicit InnerSizes(NodeImporter &n) : n(n), around(n.graphBuilder().dataSizes.size()) {}
+
+  bool areIn(const std::vector<SymbolId> &used) const {
+    const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
+    return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(around), all.end(),
+                       [&](SymbolId s) { return std::ranges::count(used, s) != 0; });
+  }
+
+  /// The number of the one that the branches tell as these; nothing where it has no upper bound.
+  std::optional<size_t> of(const DimExpr &ifTrue, const DimExpr &ifFalse, size_t output,
+                           size_t axis) {
+    const auto known = std::ranges::find_if(found, [&](const InnerSize &size) {
+      return size.ifTrue == ifTrue && size.ifFalse == ifFalse;
+    });
+    if (known != found.end())
+      return static_cast<size_t>(known - found.begin());
+    std::set<SymbolId> ofTrue, ofFalse;
+    if (!isMonotone(ifTrue, ofTrue) || !isMonotone(ifFalse, ofFalse))
+      return std::nullopt;
+    const DimExpr most = max(atBounds(ifTrue, n.symbols()), atBounds(ifFalse, n.symbols()));
+    if (most.isConst(INT64_MAX))
+      return std::nullopt;
+    found.push_back({ifTrue, ifFalse, most, output, axis});
+    return found.size() - 1;
+  }
+
+  std::vector<InnerSize> found;
+
+private:
+  /// Whether the size falls or rises with each inner one, so that atBounds is its most: where one stands once, and not
+  /// below a remainder.
+  bool isMonotone(const DimExpr &size, std::set<SymbolId> &seen) const {
+    if (size.op() == DimExpr::Op::Symbol)
+      return !areIn({size.symbolId()}) || seen.insert(size.symbolId()).second;
+    std::vector<SymbolId> used;
+    size.collectSymbols(used);
+    return !areIn(used) || (size.op() != DimExpr::Op::Mod &&
+                            std::ranges::all_of(size.operands(), [&](const DimExpr &part) {
+                              return isMonotone(part, seen);
+                            }));
+  }
+
+  NodeImporter &n;
+  const size_t around;
+};
+
+/// The shape of what both branches hand on: as it is behind the If, but for sizes at their most.
+struct BranchShape {
+  Shape shape;
+  std::vector<std::optional<size_t>> inner; // by axis: the InnerSize that it has behind the If
+};
+
+/// The size of the branch that the data takes; nothing where that is too large an expression.
+std::optional<DimExpr> sizeOfTaken(NodeImporter &n, Branch &branch, const DimExpr &ifTrue,
+                                   const DimExpr &ifFalse) {
+  KnownValues &values = n.graphBuilder().knownValues;
+  if (!values.sizes(branch.condition, n.name())) {
+    n.ask(n.id(0)); // a default value leaves one branch, and sizes that are known in time
+    if (!n.graphBuilder().tellCondition(branch).ok())
+      return std::nullopt;
+  }
+  const auto which = values.sizes(branch.condition, n.name());
+  const DimExpr size = which ? ifFalse + (ifTrue - ifFalse) * which->front() : DimExpr(0);
+  return which && !isTooLarge(size) ? std::optional(size) : std::nullopt;
+}
+
+/// Whether one of two sizes is never larger than the other, so that they are no two names of one size.
+bool isOrdered(NodeImporter &n, const DimExpr &a, const DimExpr &b) {
+  const DimExpr::Range difference = (a - b).range(n.symbols());
+  return difference.min >= 0 || difference.max <= 0;
+}
+
+/// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else sizes
+/// are equal where they may be, and the data says which ones it has where they are not. What the data tells in a
+/// branch becomes one of `inner`, and has its most here.
+std::optional<BranchShape> commonShape(NodeImporter &n, Branch &branch, const Shape &a,
+                                       const Shape &b, size_t output, InnerSizes &inner) {
+  if (a.size() != b.size())
+    return std::nullopt;
+  KnownValues &values = n.graphBuilder().knownValues;
+  BranchShape common{{}, std::vector<std::optional<size_t>>(a.size())};
+  Shape &shape = common.shape;
+  for (size_t d = 0; d < a.size(); ++d) {
+    std::vector<SymbolId> used;
+    a[d].collectSymbols(used);
+    b[d].collectSymbols(used);
+    if (inner.areIn(used)) {
+      common.inner[d] = inner.of(a[d], b[d], output, d);
+      if (!common.inner[d])
+        return std::nullopt;
+      shape.push_back(inner.found[*common.inner[d]].most);
+    } else if (a[d] == b[d])
+      shape.push_back(a[d]);
+    else if (auto size = values.choose(branch.condition, a[d], b[d], n.name()))
+      shape.push_back(std::move(*size));
+    else if (!isOrdered(n, a[d], b[d]) &&
+             n.sizes()
+                 .sameShape({a[d]}, {b[d]}, "both branches must make equal sizes", Need::Tested)
+                 .ok())
+      shape.push_back(a[d]);
+    else if (auto chosen = sizeOfTaken(n, branch, a[d], b[d]))
+      shape.push_back(std::move(*chosen));
+    else
+      return std::nullopt;
+  }
+  return common;
+}
+
+/// The branch's outputs with what fills them up to the most of `inner`, then the numbers of elements that are meant.
+Status fillUp(NodeImporter &n, Region &region, const std::vector<BranchShape> &shapes,
+              const std::vector<InnerSize> &inner) {
+  return n.graphBuilder().extendRegion(region, [&]() -> Status {
+    Compose make(n);
+    const std::vector<ValueId> own = region.outputs;
+    for (const InnerSize &size : inner) {
+      FUSEC_TRY(region.outputs.emplace_back(),
+                make.extent(own[size.output], static_cast<int64_t>(size.axis)));
+    }
+    for (size_t i = 0; i < own.size(); ++i)
+      for (size_t d = 0; d < shapes[i].shape.size(); ++d) {
+        Shape rest = n.shapeOf(region.outputs[i]);
+        const DimExpr &most = shapes[i].shape[d];
+        if (!shapes[i].inner[d] || rest[d] == most)
+          continue;
+        rest[d] = most - rest[d];
+        const ValueId filler = make.filled(n.typeOf(own[i]), 0, std::move(rest));
+        region.outputs[i] = make.concat({region.outputs[i], filler}, static_cast<int64_t>(d));
+      }
+    return success();
+  });
+}
+
+/// An If with sizes that the data tells in a branch: behind it they are told once more, and cut what it made.
+Status cutToSizes(NodeImporter &n, ValueId condition, std::vector<Region> regions,
+                  const std::vector<BranchShape> &shapes, const std::vector<InnerSize> &inner) {
+  for (Region &region : regions)
+    FUSEC_CHECK(fillUp(n, region, shapes, inner));
+  std::vector<Shape> made;
+  for (const BranchShape &of : shapes)
+    made.push_back(of.shape);
+  made.resize(shapes.size() + inner.size()); // the numbers have rank 0
+  FUSEC_TRY(const std::vector<ValueId> values,
+            n.emit(OpKind::If, {condition}, {}, std::move(made), std::move(regions)));
+  Compose make(n);
+  std::vector<ValueId> places;
+  for (size_t s = 0; s < inner.size(); ++s) {
+    FUSEC_TRY(const DimExpr size,
+              n.dataSize(values[shapes.size() + s], inner[s].most, inner[s].output, inner[s].axis));
+    places.push_back(make.iota(size));
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    ValueId value = values[i];
+    for (size_t d = 0; d < shapes[i].inner.size(); ++d)
+      if (const auto &size = shapes[i].inner[d]) {
+        FUSEC_TRY(value, make.gather(value, places[*size], static_cast<int64_t>(d)));
+      }
+    n.result(i, value);
+  }
+  return success();
+}
+
+/// An If whose condition is a run-time value: both branches become regions.
+Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
+                    const onnx::GraphProto &elseGraph) {
+  GraphBuilder &builder = n.graphBuilder();
+  // Both, so that what one branch lacks does not hide what the other one lacks.
+  InnerSizes inner(n);
+  Branch branch{builder.frame->branch, n, *builder.frame->region, n.id(0), true};
+  auto import = [&](const onnx::GraphProto &graph, bool ifTrue) {
+    branch.ifTrue = ifTrue;
+    builder.frame->branch = &branch;
+    builder.solver().enterBranch(n.name() + (ifTrue ? "/then" : "/else"),
+                                 [&] { return builder.isTaken(n.name()); });
+    auto result = builder.importSubgraph(graph, {}, n.name());
+    builder.solver().leaveBranch();
+    builder.frame->branch = branch.outer;
+    return result;
+  };
+  auto thenResult = import(thenGraph, true), elseResult = import(elseGraph, false);
+  Diagnostics refused;
+  for (auto *branch : {&thenResult, &elseResult})
+    if (!branch->ok())
+      refused.insert(refused.end(), branch->errors().begin(), branch->errors().end());
+  if (!thenResult.ok() || !elseResult.ok())
+    return refused;
+  Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
+  if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
+    return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
+  std::vector<BranchShape> common;
+  for (size_t i = 0; i < n.numOutputs(); ++i) {
+    const ValueId ifTrue = thenRegion.outputs[i], ifFalse = elseRegion.outputs[i];
+    const TypedShape a{n.typeOf(ifTrue), n.shapeOf(ifTrue)},
+        b{n.typeOf(ifFalse), n.shapeOf(ifFalse)};
+    if (a.type != b.type)
+      return n.fail(Diag::ShapeMismatch,
+                    "output " + std::to_string(i) + " is " +
+                        typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
+                        typeText(b.type, b.shape, n.symbols()) + " in the other");
+    if (auto shape = commonShape(n, branch, a.shape, b.shape, i, inner))
+      common.push_back(std::move(*shape));
+    else
+      return n.needsFixed("output " + std::to_string(i) + " has the shape " +
+                              typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
+                              typeText(b.type, b.shape, n.symbols()) +
+                              " in the other; both must be equal",
+                          a.shape, b.shape);
+  }
+  const std::vector<ValueId> ifTrue = thenRegion.outputs, ifFalse = elseRegion.outputs;
+  std::vector<Region> regions;
+  regions.push_back(std::move(thenRegion));
+  regions.push_back(std::move(elseRegion));
+  const ValueId condition = n.reshape(branch.condition, {});
+  if (inner.found.empty()) {
+    std::vector<Shape> shapes;
+    for (BranchShape &of : common)
+      shapes.push_back(std::move(of.shape));
+    FUSEC_CHECK(n.finish(OpKind::If, {condition}, {}, std::move(shapes), std::move(regions)));
+  } else {
+    FUSEC_CHECK(cutToSizes(n, condition, std::move(regions), common, inner.found));
+  }
+  const auto isKnownInside = [&](ValueId id) {
+    return inner.areIn(symbolsIn(n.graph().value(id)));
+  };
+  for (size_t i = 0; i < n.numOutputs(); ++i)
+    if (n.wants(i) && !isKnownInside(ifTrue[i]) && !isKnownInside(ifFalse[i]))
+      builder.knownValues.choose(n.results[i], branch.condition, ifTrue[i], ifFalse[i]);
+  return success();
+}
+
+constexpr const char *kOneBranch =
+    "where one branch alone can be served, what the condition compares must be equal";
+
+Status ifOp(NodeImporter &n) {
+  if (n.type(0) != DType::Bool)
+    return n.mismatch("the condition must be one bool");
+  FUSEC_CHECK(n.oneElement(0, "the condition must be one bool"));
+  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"),
+                         *elseGraph = n.attrGraph("else_branch");
+  if (!thenGraph || !elseGraph)
+    return success(); // recorded in n.errors
+  if (auto condition = n.peekInts(0)) {
+    FUSEC_TRY(auto outputs, n.graphBuilder().inlineSubgraph(
+                                (*condition)[0] ? *thenGraph : *elseGraph, {}, n.name()));
+    if (outputs.size() != n.numOutputs())
+      return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      n.result(i, outputs[i]);
+    return success();
+  }
+  GraphBuilder &builder = n.graphBuilder();
+  const auto before = static_cast<std::ptrdiff_t>(builder.errors.size());
+  Status status = bothBranches(n, *thenGraph, *elseGraph);
+  if (status.ok())
+    return status;
+  if (!builder.foundFixed)
+    n.ask(n.id(0)); // one branch alone may be served
+  auto isOfShapes = [](const Diagnostic &d) { return d.id == Diag::UnsupportedShape; };
+  if (!std::all_of(builder.errors.begin() + before, builder.errors.end(), isOfShapes) ||
+      !std::ranges::all_of(status.errors(), isOfShapes))
+    return status;
+  // PyTorch's x.squeeze(axis) removes an axis of size 1 and leaves another one, so that ranks differ: that it is 1 is
+  // what a model means whose next nodes take one rank.
+  if (const auto sizes = comparedSizes(*builder.frame->region, n.id(0), builder.knownValues,
+                                       builder.options, n.name()))
+    n.require({SizeRule::Kind::Equal, sizes->first, sizes->second, {}, {}, kOneBranch},
+              Need::Solved);
+  return status;
+}
+
+constexpr OpRow kRows[] = {
+    {"If", 1, kNewestOpset, 1, 1, -1, ifOp, "both branches make as many dimensions"},
+};
+
+} // namespace
+
+std::span<const OpRow> controlFlowIfOps() { return kRows; }
+
+} // namespace fusec
