@@ -372,7 +372,22 @@ DimEquation solveEquality(const DimExpr &left, const DimExpr &right,
   return best.kind == Kind::Open ? byPart(p, symbols) : best;
 }
 
+/// max(n, m) - n >= 0: a largest one is at least each of what it is chosen from, a smallest one at most.
+static bool isAtLeastByOne(const DimExpr &e, int64_t least, const std::vector<Symbol> &symbols) {
+  for (const Term &t : dim::polynomial(e)) {
+    if (t.atoms.size() != 1 ||
+        t.atoms[0].op() != (t.coefficient > 0 ? DimExpr::Op::Max : DimExpr::Op::Min))
+      continue;
+    for (const DimExpr &one : t.atoms[0].operands())
+      if ((e + (one - t.atoms[0]) * DimExpr(t.coefficient)).range(symbols).min >= least)
+        return true;
+  }
+  return false;
+}
+
 bool isAlwaysAtLeast(const DimExpr &e, int64_t least, const std::vector<Symbol> &symbols) {
+  if (isAtLeastByOne(e, least, symbols))
+    return true;
   const auto symbol = onlySymbol(e);
   const auto period = periodOf(e);
   if (!symbol || !period)

@@ -32,7 +32,8 @@ DimExpr underDivisor(const DimExpr &e, SymbolId symbol, int64_t divisor);
 /// `e` with the second of each pair in place of the first, which is a part (DimEquation).
 DimExpr replaceParts(const DimExpr &e, const std::vector<std::pair<DimExpr, DimExpr>> &pairs);
 
-/// Whether e >= least for all values of its only symbol, as remainders and a rise in between tell.
+/// Whether e >= least for all values of its symbols: as one operand of a maximum tells, or of an only symbol remainders
+/// and a rise in between.
 bool isAlwaysAtLeast(const DimExpr &e, int64_t least, const std::vector<Symbol> &symbols);
 
 /// The least value of the only symbol of `e` from which on e >= least, where e never falls as that rises.

@@ -440,6 +440,11 @@ TEST_CASE("sizes that always are large enough need no test") {
   CHECK(s.solver.rules({0}, {}).rules.empty());
   CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "4", Need::Tested) == Answer::Holds);
   CHECK(s.solver.rules({0}, {}).rules.size() == 1);
+  Sizes two({"n", "m", "k"});
+  for (const char *size : {"max(n, m) - n", "max(n, m + k)*2 - m*2", "n - min(n, m)"})
+    CHECK(two.ask(Kind::AtLeast, size, "0") == Answer::Holds);
+  CHECK(two.ask(Kind::AtLeast, "max(n, m) - n - 1", "0") == Answer::Open);
+  CHECK(two.ask(Kind::AtLeast, "n - max(n, m)", "0") == Answer::Open);
 }
 
 TEST_CASE("a computed size is what it has to be, and tested; no size of inputs follows from it") {
