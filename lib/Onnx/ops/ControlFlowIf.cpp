@@ -14,8 +14,8 @@
 namespace fusec {
 namespace {
 
-/// A size of what an If makes that the data tells inside of a branch. Both branches hand on as many elements as it may
-/// be at most, and the number of those that are meant.
+/// A size of what an If makes that is told behind it, since the data tells it inside of a branch or says which of two
+/// sizes it is. Both branches hand on as many elements as it may be at most, and the number of those that are meant.
 struct InnerSize {
   DimExpr ifTrue, ifFalse, most;
   size_t output, axis; // the first that has it, after which it is called
@@ -96,38 +96,36 @@ bool isOrdered(NodeImporter &n, const DimExpr &a, const DimExpr &b) {
   return difference.min >= 0 || difference.max <= 0;
 }
 
-/// The shape of what an If makes: where the condition follows from sizes, these say which branch's it is. Else sizes
-/// are equal where they may be, and the data says which ones it has where they are not. What the data tells in a
-/// branch becomes one of `inner`, and has its most here.
+/// The size that follows from those around the If and, where these are ordered, from its condition. Of others a node
+/// behind may need what only one of the two is: that is solved for a size which is told, and for no expression.
+std::optional<DimExpr> sizeBehind(NodeImporter &n, Branch &branch, const DimExpr &ifTrue,
+                                  const DimExpr &ifFalse) {
+  if (ifTrue == ifFalse)
+    return ifTrue;
+  if (auto size = n.graphBuilder().knownValues.choose(branch.condition, ifTrue, ifFalse, n.name()))
+    return size;
+  return isOrdered(n, ifTrue, ifFalse) ? sizeOfTaken(n, branch, ifTrue, ifFalse) : std::nullopt;
+}
+
+/// The shape of what an If makes: what sizes around it and its condition do not say, and what the data tells in a
+/// branch, becomes one of `inner`, and has its most here.
 std::optional<BranchShape> commonShape(NodeImporter &n, Branch &branch, const Shape &a,
                                        const Shape &b, size_t output, InnerSizes &inner) {
   if (a.size() != b.size())
     return std::nullopt;
-  KnownValues &values = n.graphBuilder().knownValues;
   BranchShape common{{}, std::vector<std::optional<size_t>>(a.size())};
-  Shape &shape = common.shape;
   for (size_t d = 0; d < a.size(); ++d) {
     std::vector<SymbolId> used;
     a[d].collectSymbols(used);
     b[d].collectSymbols(used);
-    if (inner.areIn(used)) {
+    auto size = inner.areIn(used) ? std::nullopt : sizeBehind(n, branch, a[d], b[d]);
+    if (!size) {
       common.inner[d] = inner.of(a[d], b[d], output, d);
       if (!common.inner[d])
         return std::nullopt;
-      shape.push_back(inner.found[*common.inner[d]].most);
-    } else if (a[d] == b[d])
-      shape.push_back(a[d]);
-    else if (auto size = values.choose(branch.condition, a[d], b[d], n.name()))
-      shape.push_back(std::move(*size));
-    else if (!isOrdered(n, a[d], b[d]) &&
-             n.sizes()
-                 .sameShape({a[d]}, {b[d]}, "both branches must make equal sizes", Need::Tested)
-                 .ok())
-      shape.push_back(a[d]);
-    else if (auto chosen = sizeOfTaken(n, branch, a[d], b[d]))
-      shape.push_back(std::move(*chosen));
-    else
-      return std::nullopt;
+      size = inner.found[*common.inner[d]].most;
+    }
+    common.shape.push_back(std::move(*size));
   }
   return common;
 }

@@ -447,20 +447,26 @@ TEST_CASE("--dim fixes and bounds, --shape replaces") {
   CHECK_FALSE(parseShapeOption("x:1xbatch", bad).ok());
 }
 
-TEST_CASE("sizes that the data tells in a branch are told anew behind it") {
-  ModelMaker m;
-  m.input("x", {"n"}).input("z", {"m"}).input("c", {}, onnx::TensorProto::BOOL).output("y");
+/// y is `op` of x where the data says so, else of z.
+static void choice(ModelMaker &m, const std::string &op) {
+  m.input("c", {}, onnx::TensorProto::BOOL);
   auto &n = m.node("If", {"c"}, {"y"});
   for (const std::string side : {"then", "else"}) {
     auto *a = n.add_attribute();
     a->set_name(side + "_branch");
     a->set_type(onnx::AttributeProto::GRAPH);
     auto *inner = a->mutable_g()->add_node();
-    inner->set_op_type("NonZero");
+    inner->set_op_type(op);
     inner->add_input(side == "then" ? "x" : "z");
     inner->add_output(side);
     a->mutable_g()->add_output()->set_name(side);
   }
+}
+
+TEST_CASE("sizes that the data tells in a branch are told anew behind it") {
+  ModelMaker m;
+  m.input("x", {"n"}).input("z", {"m"}).output("y");
+  choice(m, "NonZero");
   const Result<Graph> graph = m.import();
   REQUIRE(graph.ok());
   const Shape &y = graph->value(graph->body.outputs[0]).shape;
@@ -469,6 +475,37 @@ TEST_CASE("sizes that the data tells in a branch are told anew behind it") {
   const Symbol &told = graph->symbols[static_cast<size_t>(y[1].symbolId())];
   CHECK(told.name == "y_d1");
   CHECK(told.bound->str(graph->symbols) == "max(n, m)");
+}
+
+TEST_CASE("which of two sizes an If makes is told behind it") {
+  ModelMaker m;
+  m.input("x", {"n", 4}).input("z", {"m", 4}).output("y", {"n", 4});
+  choice(m, "Relu");
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[y_d0,4]\n");
+  CHECK(rules(*g) == "");
+  CHECK(g->symbols.back().bound->str(g->symbols) == "max(n, m)");
+  // A node behind needs one of the two: runs are tested.
+  ModelMaker behind;
+  behind.input("x", {"n", 4}).input("z", {"m", 4}).input("w", {"n"}).output("v");
+  choice(behind, "Relu");
+  behind.node("MatMul", {"w", "y"}, {"v"});
+  g = behind.import();
+  REQUIRE(outcome(g) == "f32[4]\n");
+  CHECK(rules(*g) ==
+        "rule tested equal [n, y_d0] by \"MatMul_v\" \"MatMul\" \"the sizes to sum over "
+        "must be equal\"\n");
+}
+
+TEST_CASE("sizes of an If that a later node needs to be equal are not told") {
+  ModelMaker m;
+  m.input("x", {"n", 4}).input("z", {"m", 4}).input("w", {4, "n"}).output("y").output("v");
+  choice(m, "Relu");
+  m.node("MatMul", {"w", "z"}, {"v"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[n,4]\nf32[4,4]\n");
+  CHECK(g->symbols.size() == 1);
+  CHECK(rules(*g).find("y_d0") == std::string::npos);
 }
 
 TEST_CASE("If with a condition that follows from shapes is replaced by its branch") {
