@@ -43,7 +43,7 @@ public:
     std::set<SymbolId> ofTrue, ofFalse;
     if (!isMonotone(ifTrue, ofTrue) || !isMonotone(ifFalse, ofFalse))
       return std::nullopt;
-    const DimExpr most = max(atBounds(ifTrue, n.symbols()), atBounds(ifFalse, n.symbols()));
+    const DimExpr most = max(atBounds(ifTrue, outerGiven()), atBounds(ifFalse, outerGiven()));
     if (most.isConst(INT64_MAX))
       return std::nullopt;
     found.push_back({ifTrue, ifFalse, most, output, axis});
@@ -64,6 +64,14 @@ private:
                             std::ranges::all_of(size.operands(), [&](const DimExpr &part) {
                               return isMonotone(part, seen);
                             }));
+  }
+
+  /// The symbols, where a size that was told before the If is as good as one of an input.
+  std::vector<Symbol> outerGiven() const {
+    std::vector<Symbol> symbols = n.symbols();
+    for (size_t i = 0; i < around; ++i)
+      symbols[static_cast<size_t>(n.graphBuilder().dataSizes[i])].bound.reset();
+    return symbols;
   }
 
   NodeImporter &n;
