@@ -127,6 +127,33 @@ void sweep(const Graph &graph, const Sizes &sizes, const std::unordered_set<Valu
   region.nodes = std::move(kept);
 }
 
+/// Takes from each If the results that nothing reads, and from its branches that they hand them on; whether there are
+/// any.
+bool dropResults(Region &region, const std::vector<bool> &live) {
+  bool found = false;
+  for (Node &n : region.nodes) {
+    for (Region &r : n.regions)
+      found |= dropResults(r, live);
+    if (n.op != OpKind::If)
+      continue;
+    auto isRead = [&](size_t i) {
+      return n.hasOutput(i) && live[static_cast<size_t>(n.outputs[i])];
+    };
+    auto dropFrom = [&](std::vector<ValueId> &ids) {
+      std::vector<ValueId> kept;
+      for (size_t i = 0; i < ids.size(); ++i)
+        if (isRead(i))
+          kept.push_back(ids[i]);
+      found |= kept.size() != ids.size();
+      return kept;
+    };
+    for (Region &r : n.regions)
+      r.outputs = dropFrom(r.outputs);
+    n.outputs = dropFrom(n.outputs);
+  }
+  return found;
+}
+
 /// Visits definitions in the order in which the text form gives them.
 template <typename F> void definitions(Region &region, F visit) {
   for (ValueId &id : region.inputs)
@@ -179,10 +206,13 @@ void renumber(Graph &graph, const std::vector<bool> &live) {
 } // namespace
 
 Result<Graph> eliminateDeadCode(Graph graph, const GraphPassOptions &) {
-  std::vector<bool> live(graph.values.size(), false);
-  Sizes sizes;
-  collectSizes(graph, graph.body, sizes);
-  sweep(graph, sizes, testedSizes(graph, sizes), graph.body, live);
+  std::vector<bool> live;
+  do {
+    live.assign(graph.values.size(), false);
+    Sizes sizes;
+    collectSizes(graph, graph.body, sizes);
+    sweep(graph, sizes, testedSizes(graph, sizes), graph.body, live);
+  } while (dropResults(graph.body, live));
   computeCaptures(graph);
   renumber(graph, live);
   return graph;

@@ -96,6 +96,26 @@ TEST_CASE("sizes that depend on data") {
         std::string::npos);
 }
 
+TEST_CASE("what no node reads of an If, its branches do not make") {
+  auto chain = [](const std::string &results, const std::string &unread,
+                  const std::string &handedOn) {
+    return "graph g\n"
+           "input %x: f32[4]\n"
+           "input %p: bool[]\n" +
+           results + " = If(%p) @if\n  region () captures (%x)\n" + unread +
+           "    %b: f32[4] = Relu(%x) @b\n    return " + handedOn + "%b\n  end\n" +
+           "  region () captures (%x)\n    %d: f32[4] = Exp(%x) @d\n    return " +
+           (handedOn.empty() ? "" : "%x, ") + "%d\n  end\nreturn %z\n";
+  };
+  auto g = parseGraph(chain("%y: f32[4], %z: f32[4]", "    %a: f32[4] = Neg(%x) @a\n", "%a, "), "t",
+                      ConstantStore());
+  INFO((g.ok() ? "" : format(g.errors()[0])));
+  REQUIRE(g.ok());
+  auto swept = eliminateDeadCode(std::move(*g), {});
+  REQUIRE(swept.ok());
+  CHECK(print(*swept, nullptr) == chain("%z: f32[4]", "", ""));
+}
+
 TEST_CASE("large constants and NaN go through the store") {
   Graph g;
   g.name = "g";
