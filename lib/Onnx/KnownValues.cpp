@@ -115,13 +115,15 @@ void KnownValues::settle() {
 
 void KnownValues::choose(ValueId result, ValueId condition, ValueId ifTrue, ValueId ifFalse) {
   const auto which = elements(condition), a = elements(ifTrue), b = elements(ifFalse);
-  if (!which || !a || !b || a->size() != b->size() ||
-      static_cast<int64_t>(a->size()) > kMaxComputedElements)
+  if (!a || !b || a->size() != b->size() || static_cast<int64_t>(a->size()) > kMaxComputedElements)
     return;
   Elements made;
   for (size_t i = 0; i < a->size(); ++i) {
-    const auto v =
-        numbers.apply(Op::Select, graph.value(result).type, {which->front(), (*a)[i], (*b)[i]});
+    const Id ofTrue = (*a)[i], ofFalse = (*b)[i];
+    const auto v = ofTrue == ofFalse ? std::optional(ofTrue)
+                   : which           ? numbers.apply(Op::Select, graph.value(result).type,
+                                                     {which->front(), ofTrue, ofFalse})
+                                     : std::nullopt;
     if (!v)
       return;
     made.push_back(*v);

@@ -39,7 +39,8 @@ public:
   /// Keeps what is no expression for those that ask.
   void remember(ValueId id, Elements elements) { others[id] = std::move(elements); }
 
-  /// `result` is `ifTrue` or `ifFalse`, as the bool `condition` says: follows that where all are known.
+  /// `result` is `ifTrue` or `ifFalse`, as the bool `condition` says: follows that where all are known. Of what both
+  /// hold the condition need not be.
   void choose(ValueId result, ValueId condition, ValueId ifTrue, ValueId ifFalse);
   /// The one of two sizes that the bool `condition` says, for `node`; nothing where it does not follow from sizes.
   std::optional<DimExpr> choose(ValueId condition, const DimExpr &ifTrue, const DimExpr &ifFalse,
