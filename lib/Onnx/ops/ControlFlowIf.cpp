@@ -1,5 +1,6 @@
 #include "Onnx/ComparedSizes.h"
 #include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
@@ -32,20 +33,25 @@ public:
                        [&](SymbolId s) { return std::ranges::count(used, s) != 0; });
   }
 
-  /// The number of the one that the branches tell as these; nothing where it has no upper bound.
-  std::optional<size_t> of(const DimExpr &ifTrue, const DimExpr &ifFalse, size_t output,
-                           size_t axis) {
+  bool hasInner(const DimExpr &size) const {
+    std::vector<SymbolId> used;
+    size.collectSymbols(used);
+    return areIn(used);
+  }
+
+  /// The number of the one that the branches tell as these.
+  Result<size_t> of(const DimExpr &ifTrue, const DimExpr &ifFalse, size_t output, size_t axis) {
     const auto known = std::ranges::find_if(found, [&](const InnerSize &size) {
       return size.ifTrue == ifTrue && size.ifFalse == ifFalse;
     });
     if (known != found.end())
       return static_cast<size_t>(known - found.begin());
-    std::set<SymbolId> ofTrue, ofFalse;
-    if (!isMonotone(ifTrue, ofTrue) || !isMonotone(ifFalse, ofFalse))
-      return std::nullopt;
+    for (const DimExpr &size : {ifTrue, ifFalse})
+      if (std::set<SymbolId> seen; !isMonotone(size, seen) && !isLinear(size))
+        return hasNoMost(size, output, axis);
     const DimExpr most = max(atBounds(ifTrue, outerGiven()), atBounds(ifFalse, outerGiven()));
     if (most.isConst(INT64_MAX))
-      return std::nullopt;
+      return hasNoMost(ifTrue + ifFalse, output, axis);
     found.push_back({ifTrue, ifFalse, most, output, axis});
     return found.size() - 1;
   }
@@ -58,12 +64,39 @@ private:
   bool isMonotone(const DimExpr &size, std::set<SymbolId> &seen) const {
     if (size.op() == DimExpr::Op::Symbol)
       return !areIn({size.symbolId()}) || seen.insert(size.symbolId()).second;
-    std::vector<SymbolId> used;
-    size.collectSymbols(used);
-    return !areIn(used) || (size.op() != DimExpr::Op::Mod &&
-                            std::ranges::all_of(size.operands(), [&](const DimExpr &part) {
-                              return isMonotone(part, seen);
-                            }));
+    return !hasInner(size) || (size.op() != DimExpr::Op::Mod &&
+                               std::ranges::all_of(size.operands(), [&](const DimExpr &part) {
+                                 return isMonotone(part, seen);
+                               }));
+  }
+
+  /// Whether the size is linear in each inner one, as that of the taken branch of an If inside is in its condition: its
+  /// most lies where each is at a bound, which hangs on none of the others.
+  bool isLinear(const DimExpr &size) const {
+    if (!hasInner(size))
+      return true;
+    const auto &parts = size.operands();
+    if (size.op() == DimExpr::Op::Symbol)
+      return !hasInner(*n.symbols()[static_cast<size_t>(size.symbolId())].bound);
+    if (size.op() == DimExpr::Op::Mul)
+      for (size_t i = 0; i < parts.size(); ++i)
+        if (hasInner(parts[i]) && (parts[i].op() != DimExpr::Op::Symbol ||
+                                   std::count(parts.begin(), parts.end(), parts[i]) > 1))
+          return false;
+    return (size.op() == DimExpr::Op::Mul || size.op() == DimExpr::Op::Add) &&
+           std::ranges::all_of(parts, [&](const DimExpr &part) { return isLinear(part); });
+  }
+
+  Diagnostic hasNoMost(const DimExpr &size, size_t output, size_t axis) const {
+    Shape told;
+    for (SymbolId s : symbolsOf({size}))
+      if (areIn({s}))
+        told.push_back(DimExpr::symbol(s));
+    return n.needsFixed("dimension " + std::to_string(axis) + " of output " +
+                            std::to_string(output) + " is " + size.str(n.symbols()) +
+                            " in a branch, where the data tells it: it must rise or fall with each "
+                            "size that is told, for what it is at most to be known",
+                        told);
   }
 
   /// The symbols, where a size that was told before the If is as good as one of an input.
@@ -117,20 +150,14 @@ std::optional<DimExpr> sizeBehind(NodeImporter &n, Branch &branch, const DimExpr
 
 /// The shape of what an If makes: what sizes around it and its condition do not say, and what the data tells in a
 /// branch, becomes one of `inner`, and has its most here.
-std::optional<BranchShape> commonShape(NodeImporter &n, Branch &branch, const Shape &a,
-                                       const Shape &b, size_t output, InnerSizes &inner) {
-  if (a.size() != b.size())
-    return std::nullopt;
+Result<BranchShape> commonShape(NodeImporter &n, Branch &branch, const Shape &a, const Shape &b,
+                                size_t output, InnerSizes &inner) {
   BranchShape common{{}, std::vector<std::optional<size_t>>(a.size())};
   for (size_t d = 0; d < a.size(); ++d) {
-    std::vector<SymbolId> used;
-    a[d].collectSymbols(used);
-    b[d].collectSymbols(used);
-    auto size = inner.areIn(used) ? std::nullopt : sizeBehind(n, branch, a[d], b[d]);
+    auto size = inner.hasInner(a[d]) || inner.hasInner(b[d]) ? std::nullopt
+                                                             : sizeBehind(n, branch, a[d], b[d]);
     if (!size) {
-      common.inner[d] = inner.of(a[d], b[d], output, d);
-      if (!common.inner[d])
-        return std::nullopt;
+      FUSEC_TRY(common.inner[d], inner.of(a[d], b[d], output, d));
       size = inner.found[*common.inner[d]].most;
     }
     common.shape.push_back(std::move(*size));
@@ -191,6 +218,25 @@ Status cutToSizes(NodeImporter &n, ValueId condition, std::vector<Region> region
   return success();
 }
 
+/// Says that output `i` has another type, or another number of dimensions, in one branch than in the other.
+Diagnostic unlikeOutputs(NodeImporter &n, ValueId condition, size_t i, const TypedShape &a,
+                         const TypedShape &b) {
+  const std::string output = "output " + std::to_string(i),
+                    ofTrue = typeText(a.type, a.shape, n.symbols()),
+                    ofFalse = typeText(b.type, b.shape, n.symbols());
+  if (a.type != b.type)
+    return n.fail(Diag::ShapeMismatch,
+                  output + " is " + ofTrue + " in one branch and " + ofFalse + " in the other");
+  const std::string text = output + " has rank " + std::to_string(a.shape.size()) + " (" + ofTrue +
+                           ") in one branch and rank " + std::to_string(b.shape.size()) + " (" +
+                           ofFalse +
+                           ") in the other; make both ranks equal in the model, or the "
+                           "condition a constant";
+  if (const auto sizes = n.graphBuilder().knownValues.sizes(condition, n.name()))
+    return n.needsFixed(text, *sizes);
+  return n.needsConstant(text, {0});
+}
+
 /// An If whose condition is a run-time value: both branches become regions.
 Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                     const onnx::GraphProto &elseGraph) {
@@ -223,19 +269,9 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
     const ValueId ifTrue = thenRegion.outputs[i], ifFalse = elseRegion.outputs[i];
     const TypedShape a{n.typeOf(ifTrue), n.shapeOf(ifTrue)},
         b{n.typeOf(ifFalse), n.shapeOf(ifFalse)};
-    if (a.type != b.type)
-      return n.fail(Diag::ShapeMismatch,
-                    "output " + std::to_string(i) + " is " +
-                        typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
-                        typeText(b.type, b.shape, n.symbols()) + " in the other");
-    if (auto shape = commonShape(n, branch, a.shape, b.shape, i, inner))
-      common.push_back(std::move(*shape));
-    else
-      return n.needsFixed("output " + std::to_string(i) + " has the shape " +
-                              typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
-                              typeText(b.type, b.shape, n.symbols()) +
-                              " in the other; both must be equal",
-                          a.shape, b.shape);
+    if (a.type != b.type || a.shape.size() != b.shape.size())
+      return unlikeOutputs(n, branch.condition, i, a, b);
+    FUSEC_TRY(common.emplace_back(), commonShape(n, branch, a.shape, b.shape, i, inner));
   }
   const std::vector<ValueId> ifTrue = thenRegion.outputs, ifFalse = elseRegion.outputs;
   std::vector<Region> regions;
