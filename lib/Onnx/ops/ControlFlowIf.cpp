@@ -132,7 +132,7 @@ std::optional<DimExpr> sizeOfTaken(NodeImporter &n, Branch &branch, const DimExp
 }
 
 /// Whether one of two sizes is never larger than the other, so that they are no two names of one size.
-bool isOrdered(NodeImporter &n, const DimExpr &a, const DimExpr &b) {
+bool isOrdered(const NodeImporter &n, const DimExpr &a, const DimExpr &b) {
   const DimExpr::Range difference = (a - b).range(n.symbols());
   return difference.min >= 0 || difference.max <= 0;
 }
