@@ -121,10 +121,6 @@ Result<const KernelTime *> AccurateCost::timeOf(const std::vector<int> &vertices
     return &nothing;
   if (auto it = known.find(vertices); it != known.end())
     return it->second;
-  if (!whyOnlyInChains(context, region, vertices).empty()) {
-    static const KernelTime noKernel{kNever, {}, 0};
-    return known[vertices] = &noKernel;
-  }
   const Group group = groupOf({vertices});
   const Hash128 key = keys.key(group);
   if (auto it = ofEqual.find(key); it != ofEqual.end())

@@ -306,15 +306,6 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
   return whyTooMany(region, vertices);
 }
 
-std::string whyOnlyInChains(const FusionContext &context, const SearchGraph &region,
-                            const std::vector<int> &vertices) {
-  if (!context.trees || vertices.size() == 1 || contractionsAmong(region, vertices) != 1)
-    return "";
-  FusionContext withoutTrees = context;
-  withoutTrees.trees = false;
-  return whyNotOneKernel(withoutTrees, region, vertices);
-}
-
 std::string whyNotPhases(const SearchGraph &region, const VertexSets &kernels) {
   std::vector<int> all;
   for (const std::vector<int> &kernel : kernels)

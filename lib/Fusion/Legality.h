@@ -35,11 +35,6 @@ const Equation *contractionOfWalk(const FusionContext &context, const SearchGrap
 std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices);
 
-/// Why the equations, which may be part of a chain of contractions, are no kernel by themselves: they have one of its
-/// contractions alone and are none of the kernels that do without a tree. Empty where they are one.
-std::string whyOnlyInChains(const FusionContext &context, const SearchGraph &region,
-                            const std::vector<int> &vertices);
-
 /// Why the kernels cannot be phases of one, for people; empty if they can: their equations are maps and reductions with
 /// elements, and few enough. `kernels` follow each other in an order in which they can run.
 std::string whyNotPhases(const SearchGraph &region, const VertexSets &kernels);

@@ -12,8 +12,6 @@ Result<MergeVerdict> judgeMerge(const FusionContext &context, const SearchGraph 
   const std::vector<int> all = united(a, b);
   if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
     return MergeVerdict{false, false, std::move(reason)};
-  if (std::string reason = whyOnlyInChains(context, region, all); !reason.empty())
-    return MergeVerdict{false, false, std::move(reason)};
   MergeVerdict verdict;
   if (!staysAcyclic(region, sets, partition, all)) {
     verdict.reason = "another kernel needs the one and makes what the other one needs";

@@ -29,11 +29,11 @@ public:
   }
 
   bool hasTree() const {
-    // Products side by side are no chain: alternatives make one of them.
-    return whyNoTree(space).empty() && std::ranges::any_of(nests, [&](const SpaceNest &nest) {
-             return nest.tiled && std::ranges::any_of(space.reads, [&](const InsideRead &read) {
-                      return read.reader == nest.equations[0];
-                    });
+    // Products side by side are no tree: alternatives make one of them. A product and what finishes it are one nest.
+    return whyNoTree(space).empty() &&
+           std::ranges::any_of(space.reads, [&](const InsideRead &read) {
+             const SpaceNest *maker = nestOf(read.maker), *reader = nestOf(read.reader);
+             return maker != reader && (maker->tiled || reader->tiled);
            });
   }
 
@@ -46,6 +46,11 @@ private:
     for (int l : row)
       count *= opt(l);
     return count;
+  }
+  const SpaceNest *nestOf(int equation) const {
+    return &*std::ranges::find_if(nests, [&](const SpaceNest &nest) {
+      return std::ranges::count(nest.equations, equation) != 0;
+    });
   }
   int positionOf(int loop, int equation) const {
     return space.loops[static_cast<size_t>(loop)].positions[static_cast<size_t>(equation)];
@@ -218,12 +223,13 @@ private:
 
 } // namespace
 
-bool hasSeveralContractions(const std::vector<const Equation *> &equations) {
-  return std::ranges::count_if(equations, [](const Equation *e) { return isContraction(*e); }) > 1;
+bool mayBeTree(const std::vector<const Equation *> &equations) {
+  return equations.size() > 1 &&
+         std::ranges::any_of(equations, [](const Equation *e) { return isContraction(*e); });
 }
 
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
-  if (program.scan || !hasSeveralContractions(program.equations))
+  if (program.scan || !mayBeTree(program.equations))
     return {};
   TreeGenerator generator(program, target);
   return generator.hasTree() ? generator.run() : std::vector<Schedule>{};

@@ -1,13 +1,15 @@
 #pragma once
-// The schedules of patterns with several contractions: trees over the rows that all equations share.
+// The schedules of contractions with what stands in front, between and behind them: trees over the rows that all
+// equations share.
 #include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
-/// Whether the equations are those of a tree: there are several contractions to put together.
-bool hasSeveralContractions(const std::vector<const Equation *> &equations);
+/// Whether the equations may be those of a tree: contractions and others.
+bool mayBeTree(const std::vector<const Equation *> &equations);
 
-/// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or fewer than two contractions.
+/// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or no contraction hands something on to
+/// another nest of loops or takes something from one.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 
 /// One of treeCandidates. What alternatives, other levels and kept reads make of parts of one weighs little beside its

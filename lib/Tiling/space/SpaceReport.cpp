@@ -28,7 +28,7 @@ std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
 
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target) {
   const ScheduledProgram program(pattern);
-  if (program.scan || !hasSeveralContractions(program.equations))
+  if (program.scan || !mayBeTree(program.equations))
     return std::nullopt;
   LoopSpace space = loopSpace(program.equations);
   if (!whyNoTree(space).empty() || space.loops.size() > kMostLoops)

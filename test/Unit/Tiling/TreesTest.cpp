@@ -1,5 +1,5 @@
-// Trees of several contractions: every candidate is right (as in CandidatesTest.cpp), and those that the shape of a
-// chain allows are there. Numbers stay whole and small, so that sums are exact in any order.
+// Trees of contractions: every candidate is right (as in CandidatesTest.cpp), and those that the shape of a chain
+// allows are there. Numbers stay whole and small, so that sums are exact in any order.
 #include "Candidates.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/space/Generate.h"
@@ -194,7 +194,35 @@ TEST_CASE("trees: bytes alone choose the tree that moves them fastest, not the f
   CHECK(others > 0);
 }
 
-TEST_CASE("trees: nothing holds products without rows in common, or of one contraction") {
+TEST_CASE("trees: one product, with sums of rows in front of it or behind") {
+  ProgramText front = ProgramText("front")
+                          .input("x", "34,24")
+                          .input("w", "24,40")
+                          .reduction("g", "m:34; k:24", "max", "%x[m, k]")
+                          .map("r", "m:34, k:24", "sub(%x[m, k], %g[m])")
+                          .reduction("c", "m:34, n:40; k:24", "sum", "mul(%r[m, k], %w[k, n])"),
+              behind = ProgramText("behind")
+                           .input("x", "34,24")
+                           .input("w", "24,40")
+                           .reduction("c", "m:34, n:40; k:24", "sum", "mul(%x[m, k], %w[k, n])")
+                           .reduction("g", "m:34; n:40", "max", "%c[m, n]")
+                           .map("y", "m:34, n:40", "sub(%c[m, n], %g[m])"),
+              finished = ProgramText("finished")
+                             .input("x", "34,24")
+                             .input("w", "24,40")
+                             .reduction("c", "m:34, n:40; k:24", "sum", "mul(%x[m, k], %w[k, n])")
+                             .map("y", "m:34, n:40", "neg(%c[m, n])");
+  check(front);
+  check(behind);
+  for (const char *target : {"x86-64-v3", "sm_80", "gfx90a"}) {
+    INFO(target);
+    CHECK(contains(namesOf(front, target), "tree"));
+    CHECK(contains(namesOf(behind, target), "tree"));
+    CHECK(namesOf(finished, target).empty()); // one nest
+  }
+}
+
+TEST_CASE("trees: nothing holds products without rows in common") {
   CHECK(namesOf(ProgramText("gram")
                     .input("a", "32,8")
                     .input("b", "8,32")
