@@ -1,5 +1,6 @@
 #include "Bundle/CheckSizes.h"
 
+#include "Bundle/CheckSymbols.h"
 #include "Support/Diag.h"
 #include "Support/DimProgram.h"
 
@@ -86,18 +87,14 @@ private:
     for (const DataSize &d : model.dataSizes)
       if (d.symbol == s.symbol) {
         FUSEC_CHECK(known(d.bound, place));
-        // Runs work out what hangs on a size in one order; on one that can only be 0, a test of indices, nothing does.
+        // Runs work out what hangs on a size in one order; on a test of indices nothing does.
         if (!given.insert(s.symbol).second ||
-            (givenBeside.count(s.symbol) != 0 && !isZero(d.bound)))
+            (givenBeside.count(s.symbol) != 0 && !d.testsIndices()))
           return bad(place, "gives a value to a size that has one from another step");
+        if (!d.testsIndices())
+          sized.insert(s.symbol);
       }
-    sized.insert(s.symbol);
     return success();
-  }
-
-  static bool isZero(const DimCode &code) {
-    return code.code.size() == 1 && code.code[0].op == DimCode::Op::Const &&
-           code.code[0].value == 0;
   }
 
   /// What a branch or a body learns is not known behind it: it may not have run.
@@ -155,16 +152,48 @@ size_t numGiven(const Model &model) {
              : std::min(given, static_cast<size_t>(model.dataSizes.front().symbol));
 }
 
+/// By symbol: whether another size, or a rule, uses it.
+static std::vector<bool> usedBySizes(const Model &model) {
+  std::vector<bool> used(model.symbols.size(), false);
+  const auto look = [&](const DimCode &code) {
+    code.forEachSymbol([&](SymbolId s) {
+      if (s >= 0 && static_cast<size_t>(s) < used.size())
+        used[static_cast<size_t>(s)] = true;
+    });
+  };
+  for (const DataSize &d : model.dataSizes)
+    look(d.bound);
+  for (const InferredDim &s : model.inferred)
+    look(s.value);
+  for (const DimRule &rule : model.rules) {
+    look(rule.left);
+    look(rule.right);
+  }
+  return used;
+}
+
+/// Each list of a where may tell a test of indices, since nothing waits for it.
+static Status checkIndexTest(const DataSize &test, const std::string &place, bool isUsed) {
+  if (!usableName(test.indicesOf))
+    return bad(place, "the name of the node whose indices it tests is no usable one");
+  if (test.bound != DimCode(0))
+    return bad(place, "tests indices, and may be more than 0");
+  return isUsed ? bad(place, "tests indices, and another size or a rule uses it") : success();
+}
+
 Status checkDataSizes(const Model &model) {
   SymbolId last = -1;
+  const std::vector<bool> used = usedBySizes(model);
   for (const DataSize &d : model.dataSizes) {
     if (d.symbol <= last || static_cast<size_t>(d.symbol) >= model.symbols.size() ||
         model.symbols[static_cast<size_t>(d.symbol)].definition)
       return bad("data sizes", "must be ascending symbols of the model that have no definition");
     last = d.symbol;
+    const std::string place = "size '" + model.symbols[static_cast<size_t>(d.symbol)].name + "'";
     if (!d.bound.valid(static_cast<size_t>(d.symbol)))
-      return bad("size '" + model.symbols[static_cast<size_t>(d.symbol)].name + "'",
-                 "the bound is malformed or uses a symbol that is not in front of it");
+      return bad(place, "the bound is malformed or uses a symbol that is not in front of it");
+    if (d.testsIndices())
+      FUSEC_CHECK(checkIndexTest(d, place, used[static_cast<size_t>(d.symbol)]));
   }
   return success();
 }

@@ -32,7 +32,9 @@ public:
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DataSize>>> dataSizes;
     if (!m.dataSizes.empty())
       dataSizes = list<fb::DataSize>(m.dataSizes, [&](const DataSize &d) {
-        return fb::CreateDataSize(fb, d.symbol, expr(d.bound));
+        auto bound = expr(d.bound);
+        auto node = d.testsIndices() ? fb.CreateString(d.indicesOf) : 0;
+        return fb::CreateDataSize(fb, d.symbol, bound, node);
       });
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,

@@ -185,7 +185,8 @@ BundleModel bundleModel(const CompileState &state) {
   addSizeRules(state, model);
   for (size_t s = 0; s < first.symbols.size(); ++s)
     if (const auto &bound = first.symbols[s].bound)
-      model.dataSizes.push_back({static_cast<SymbolId>(s), bundle::DimCode(*bound)});
+      model.dataSizes.push_back(
+          {static_cast<SymbolId>(s), bundle::DimCode(*bound), first.symbols[s].indicesOf});
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
                          dimCodes(withoutRoom(first.tensors[t].shape, first.symbols))};

@@ -201,7 +201,8 @@ std::string sizeRule(const ExplainedTarget::SizeRule &r) {
 
 std::string computedSize(const ExplainedTarget::ComputedSize &c) {
   if (!c.bound.empty())
-    return "{\"name\":" + jsonString(c.name) + ",\"bound\":" + jsonString(c.bound) + "}";
+    return "{\"name\":" + jsonString(c.name) + ",\"bound\":" + jsonString(c.bound) +
+           (c.indicesOf.empty() ? "" : ",\"indices_of\":" + jsonString(c.indicesOf)) + "}";
   return "{\"name\":" + jsonString(c.name) + ",\"definition\":" + jsonString(c.definition) +
          ",\"node\":" + jsonString(c.node) + "}";
 }

@@ -305,8 +305,9 @@ std::string computedText(const ExplainedTarget &target) {
     out += "size " + oneLine(c.name) +
            (c.bound.empty() ? " = " + oneLine(c.definition) +
                                   ", computed when shapes are set, for " + oneLine(c.node)
-            : c.bound == "0" ? ": 0, as indices of the data lie within their axis, which CPUs test"
-                             : ": at most " + oneLine(c.bound) + ", as the data decides") +
+            : !c.indicesOf.empty()
+                ? ": 0, as indices of the data lie within their axis, which CPUs test"
+                : ": at most " + oneLine(c.bound) + ", as the data decides") +
            "\n";
   return out;
 }

@@ -18,6 +18,11 @@ TensorId ExprProgram::addTensor(Tensor t) {
   return static_cast<TensorId>(tensors.size()) - 1;
 }
 
+bool testsIndices(const Control &control, const std::vector<Symbol> &symbols) {
+  return control.kind == Control::Kind::Size &&
+         symbols[static_cast<size_t>(control.symbol)].testsIndices();
+}
+
 std::vector<NodeId> bodyRoots(const Equation &e) {
   std::vector<NodeId> roots = e.results;
   for (const CascadeState &s : e.states)

@@ -159,14 +159,15 @@ struct Control {
   /// What Size gives its value to, and whether rules speak of it: then it stays, with or without users.
   SymbolId symbol = -1;
   bool isTested = false;
-  /// Size alone tests indices of the data (by how much one lies outside its axis): nothing hangs on it, and it is left
-  /// out where the host would have to wait for a device (withoutIndexTests).
-  bool testsIndices = false;
 };
 
 struct Item {
   std::variant<Equation, Control> value;
 };
+
+/// Whether it is a size that tests indices (Symbol::indicesOf): it stays without users too, and is left out where the
+/// host would have to wait for a device (withoutIndexTests).
+bool testsIndices(const Control &control, const std::vector<Symbol> &symbols);
 
 /// A model as tensor equations. Tensor names are unique; each temp and output is written by exactly one
 /// equation (or Control result).

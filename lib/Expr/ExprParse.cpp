@@ -332,7 +332,6 @@ private:
       return in.error("there is no symbol '" + name + "'");
     c.symbol = *symbol;
     c.isTested = in.accept("tested");
-    c.testsIndices = in.accept("indices");
     FUSEC_TRY(c.onnxNodes, origin());
     return c;
   }

@@ -218,7 +218,7 @@ private:
     if (c.kind == Control::Kind::Size) {
       out += pad(indent) + "size " + nameToText(c.name) + " " + ref(c.tripCount) + " symbol " +
              nameToText(program.symbols[c.symbol].name) + (c.isTested ? " tested" : "") +
-             (c.testsIndices ? " indices" : "") + origin(c.onnxNodes) + "\n";
+             origin(c.onnxNodes) + "\n";
       return;
     }
     out += pad(indent) + "loop " + nameToText(c.name);

@@ -381,9 +381,9 @@ private:
 } // namespace
 
 bool mayHavePlansBySize(const ExprProgram &program) {
-  return std::ranges::all_of(program.items, [](const Item &item) {
+  return std::ranges::all_of(program.items, [&](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
-    return !control || control->testsIndices;
+    return !control || testsIndices(*control, program.symbols);
   });
 }
 

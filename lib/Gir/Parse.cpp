@@ -87,6 +87,7 @@ private:
       Symbol &s = kernel.symbols[static_cast<size_t>(*known)];
       facts.definition = s.definition;
       facts.bound = s.bound;
+      facts.indicesOf = s.indicesOf;
       s = std::move(facts);
       return success();
     }

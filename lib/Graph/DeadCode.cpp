@@ -24,20 +24,14 @@ void collectUses(const Region &region, std::vector<ValueId> &uses) {
 
 /// Values whose nodes give symbols their values, by symbol.
 using Sizes = std::unordered_map<SymbolId, ValueId>;
-void collectIndexTests(const Region &region, std::unordered_set<ValueId> &tests) {
-  for (const Node &n : region.nodes) {
-    if (n.op == OpKind::DataSize && n.intAttr("indices") != 0)
-      tests.insert(n.outputs[0]);
-    for (const Region &r : n.regions)
-      collectIndexTests(r, tests);
-  }
-}
 /// The values among them whose symbols rules speak of, or that are tests of indices.
 std::unordered_set<ValueId> testedSizes(const Graph &graph, const Sizes &sizes) {
   std::unordered_set<ValueId> tested;
-  collectIndexTests(graph.body, tested);
   if (sizes.empty())
     return tested;
+  for (const auto &[symbol, value] : sizes)
+    if (graph.symbols[static_cast<size_t>(symbol)].testsIndices())
+      tested.insert(value);
   for (const SizeRule &rule : graph.sizeRules.rules) {
     std::vector<SymbolId> used;
     rule.left.collectSymbols(used);

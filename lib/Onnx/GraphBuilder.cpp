@@ -191,7 +191,8 @@ void GraphBuilder::settleSizes() {
         d = d.substitute(renumbered);
 }
 
-DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound) {
+DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound,
+                                  const std::string &indicesOf) {
   auto isTaken = [&](const std::string &wanted) {
     return dimNames.count(wanted) != 0 ||
            std::any_of(dataSizes.begin(), dataSizes.end(), [&](SymbolId s) {
@@ -202,6 +203,7 @@ DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound)
   while (isTaken(own))
     own += "_";
   Symbol s = dataDependentSymbol(own, bound, graph.symbols);
+  s.indicesOf = indicesOf;
   const auto range = options.dims.find(own);
   if (range != options.dims.end()) {
     s.min = std::min(range->second.min, s.max);

@@ -135,7 +135,8 @@ public:
   bool foundContradiction = false; // between what several nodes ask of sizes
   /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
   /// behind say of it narrows its range.
-  DimExpr newDataSize(const std::string &name, const DimExpr &bound);
+  DimExpr newDataSize(const std::string &name, const DimExpr &bound,
+                      const std::string &indicesOf = "");
   std::vector<SymbolId> dataSizes; // all of these, in the order in which they were made
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.

@@ -135,7 +135,9 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
   }
   Graph &g = builder.graph;
   if (op == OpKind::DataSize) { // a symbol has its value from here, whatever is known of it
-    g.value(ids[0]).known = {builder.solver().canonical(DimExpr::symbol(*sizedSymbol(g, node)))};
+    const SymbolId symbol = *sizedSymbol(g, node);
+    if (!symbols()[static_cast<size_t>(symbol)].testsIndices())
+      g.value(ids[0]).known = {builder.solver().canonical(DimExpr::symbol(symbol))};
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;
   }
@@ -286,8 +288,7 @@ DimExpr NodeImporter::newSize(const DimExpr &bound, size_t i, size_t axis) {
 
 Result<ValueId> NodeImporter::tellSize(const DimExpr &size, ValueId count) {
   const Symbol &symbol = symbols()[static_cast<size_t>(size.symbolId())];
-  return emitOne(OpKind::DataSize, {count},
-                 {{"symbol", std::string(symbol.name)}, {"indices", int64_t(0)}});
+  return emitOne(OpKind::DataSize, {count}, {{"symbol", std::string(symbol.name)}});
 }
 
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {

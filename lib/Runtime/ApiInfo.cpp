@@ -97,10 +97,15 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
       return noSuch("symbol", index);
     const Symbol &s = m->content.symbols[index];
     const std::string &text = m->definitionTexts[index], &bound = m->boundTexts[index];
+    const std::vector<bundle::DataSize> &sizes = m->content.dataSizes;
+    const auto size =
+        std::ranges::find(sizes, static_cast<SymbolId>(index), &bundle::DataSize::symbol);
+    const bool isTest = size != sizes.end() && size->testsIndices();
     return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor,
                                         s.definition ? text.c_str() : nullptr,
                                         s.definition ? s.definition->node.c_str() : nullptr,
-                                        bound.empty() ? nullptr : bound.c_str()},
+                                        bound.empty() ? nullptr : bound.c_str(),
+                                        isTest ? size->indicesOf.c_str() : nullptr},
                      out);
   });
 }

@@ -26,7 +26,7 @@ void ExecPlan::setBounds() {
   for (size_t s = 1; s < segments.size(); ++s) {
     const PlanOutline::Segment &of = outline.segments[s];
     int64_t &most = bounds[static_cast<size_t>(of.step->symbol)].max;
-    most = std::min(most, boundsOf(*of.bound, bounds).max);
+    most = std::min(most, boundsOf(of.size->bound, bounds).max);
   }
 }
 
@@ -70,12 +70,11 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
   const PlanOutline::Segment &of = outline.segments[number];
   const auto s = static_cast<size_t>(of.step->symbol);
   const Symbol &symbol = outline.model->symbols[s];
-  const int64_t most = std::min(of.bound->evaluate(symbolValues).value_or(0), symbol.max);
-  if (most == 0 && value > 0) // no size, but by how much indices are wrong
+  const int64_t most = std::min(of.size->bound.evaluate(symbolValues).value_or(0), symbol.max);
+  if (of.size->testsIndices() && value > 0)
     return fail(FUSERT_OUT_OF_RANGE,
-                "node '" + of.step->name.substr(0, of.step->name.rfind(".indices")) +
-                    "': an index in the data is " + std::to_string(value) +
-                    (value == 1 ? " element" : " elements") +
+                "node '" + of.size->indicesOf + "': an index in the data is " +
+                    std::to_string(value) + (value == 1 ? " element" : " elements") +
                     " outside the axis that it goes along; give indices from -size to size - 1");
   if (value < symbol.min || value > most || value % symbol.divisor != 0)
     return fail(FUSERT_OUT_OF_RANGE, "size '" + symbol.name + "' is " + std::to_string(value) +

@@ -115,7 +115,7 @@ private:
         made.step = &s;
         for (const bundle::DataSize &d : model.dataSizes)
           if (d.symbol == s.symbol)
-            made.bound = &d.bound;
+            made.size = &d;
       }
       findSegments(s.thenSteps);
       findSegments(s.elseSteps);

@@ -36,7 +36,7 @@ struct PlanOutline {
   /// knows those in front of it. A tensor, kernel or launch is in the last one of whose size it depends on.
   struct Segment {
     const bundle::Step *step = nullptr;         // that tells the size; null: shapes are set
-    const bundle::DimCode *bound = nullptr;     // of the size
+    const bundle::DataSize *size = nullptr;     // that it tells
     std::vector<const bundle::DimRule *> rules; // to be tested when the size is known
     std::vector<int32_t> types, tensors, kernels, choices, launches;
     std::vector<int32_t> temps, outputs; // of the tensors

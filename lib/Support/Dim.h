@@ -96,8 +96,12 @@ struct Symbol {
   std::shared_ptr<const DimProgram> definition = nullptr;
   /// What a size that depends on data has at most, over symbols in front of it; no value for other symbols.
   std::optional<DimExpr> bound = std::nullopt;
+  /// The ONNX node whose indices a size of the data tests: by how many elements one of them lies outside its axis. Its
+  /// bound is 0, and nothing is of that size. Empty for other symbols.
+  std::string indicesOf = "";
 
   bool isDataDependent() const { return bound.has_value(); }
+  bool testsIndices() const { return !indicesOf.empty(); }
 };
 /// A size of the data, from 0 up to `bound`: its range follows from those of `symbols`.
 Symbol dataDependentSymbol(std::string name, const DimExpr &bound,

@@ -1,5 +1,6 @@
 #include "Support/SizeRules.h"
 
+#include <algorithm>
 #include <set>
 
 namespace fusec {
@@ -103,6 +104,15 @@ std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) 
     if (!exists(rule.left, all) || !exists(rule.right, all))
       return "the rule of node '" + rule.node + "' is on a symbol that there is not";
   return "";
+}
+
+bool speakOf(const SizeRules &rules, SymbolId symbol) {
+  return std::ranges::any_of(rules.rules, [&](const SizeRule &rule) {
+    std::vector<SymbolId> used;
+    rule.left.collectSymbols(used);
+    rule.right.collectSymbols(used);
+    return std::ranges::count(used, symbol) != 0;
+  });
 }
 
 } // namespace fusec

@@ -132,5 +132,7 @@ std::string sizeRulesText(const SizeRules &rules, const std::vector<Symbol> &sym
 Result<SizeRules> parseSizeRules(TextReader &in, const std::vector<Symbol> &symbols);
 /// Names are unique, symbols exist; else what is wrong.
 std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols);
+/// Whether one of the rules is on the symbol.
+bool speakOf(const SizeRules &rules, SymbolId symbol);
 
 } // namespace fusec

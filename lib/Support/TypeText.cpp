@@ -166,6 +166,10 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
       FUSEC_CHECK(in.expect("["));
       FUSEC_TRY(s.bound, parseDim(in, "]", symbols));
       FUSEC_CHECK(in.expect("]"));
+      if (in.accept("indices")) {
+        FUSEC_CHECK(in.expect("of"));
+        FUSEC_TRY(s.indicesOf, in.nameText());
+      }
     }
     symbols.push_back(std::move(s));
   }
@@ -200,6 +204,8 @@ std::string symbolsText(const std::vector<Symbol> &symbols) {
       text += " by " + definitionText(*s.definition, symbols);
     if (s.bound)
       text += " bound [" + s.bound->str(symbols) + "]";
+    if (s.testsIndices())
+      text += " indices of " + nameToText(s.indicesOf);
     text += "\n";
   }
   return text;

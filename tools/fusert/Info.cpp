@@ -171,7 +171,7 @@ std::string computedText(const Session::SymbolRange &x) {
   const std::string size = "size " + printable(x.name);
   if (x.bound.empty())
     return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
-  if (x.bound == "0")
+  if (!x.indicesOf.empty())
     return size + ": 0, as indices of the data lie within their axis, which CPUs test";
   return size + ": at most " + printable(x.bound) +
          (isOpen(x) ? "" : " and " + std::to_string(x.max)) + ", as the data decides";
@@ -224,7 +224,8 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
   };
   auto computed = [](const Session::SymbolRange &x) {
     if (!x.bound.empty())
-      return "{\"name\":" + jsonString(x.name) + ",\"bound\":" + jsonString(x.bound) + "}";
+      return "{\"name\":" + jsonString(x.name) + ",\"bound\":" + jsonString(x.bound) +
+             (x.indicesOf.empty() ? "" : ",\"indices_of\":" + jsonString(x.indicesOf)) + "}";
     return "{\"name\":" + jsonString(x.name) + ",\"definition\":" + jsonString(x.definition) +
            ",\"node\":" + jsonString(x.node) + "}";
   };

@@ -183,7 +183,8 @@ void Session::readSizes() {
     require(fusert_get_symbol_info(model, i, &s));
     (i < info.symbols ? symbols : computed)
         .push_back({s.name, s.min, s.opt, s.max, s.divisor, s.definition ? s.definition : "",
-                    s.node ? s.node : "", s.bound ? s.bound : ""});
+                    s.node ? s.node : "", s.bound ? s.bound : "",
+                    s.indices_of ? s.indices_of : ""});
   }
   for (size_t i = 0; i < info.inferred; ++i) {
     fusert_inferred_info s{};

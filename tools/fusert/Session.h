@@ -56,6 +56,7 @@ public:
     int64_t min, opt, max, divisor;
     std::string definition, node; // of one that a program makes of the symbols
     std::string bound;            // of one that depends on data
+    std::string indicesOf;        // the node whose indices it tests
   };
   struct Inferred {
     std::string name, value; // "80", "past + seq"

@@ -295,20 +295,16 @@ Status scan(NodeLowering &n) {
 Status dataSize(NodeLowering &n) {
   Control c;
   c.kind = Control::Kind::Size;
-  c.testsIndices = c.isTested = n.node.intAttr("indices") != 0;
-  c.name = n.l.uniqueName(n.node.name + (c.testsIndices ? ".indices" : ".size"));
+  c.symbol = *sizedSymbol(n.l.graph, n.node);
+  const bool isTest = testsIndices(c, n.l.graph.symbols);
+  c.name = n.l.uniqueName(n.node.name + (isTest ? ".indices" : ".size"));
   c.onnxNodes = {n.node.name};
   c.tripCount = n.in(0);
-  c.symbol = *sizedSymbol(n.l.graph, n.node);
-  for (const SizeRule &rule : n.l.graph.sizeRules.rules) {
-    std::vector<SymbolId> used;
-    rule.left.collectSymbols(used);
-    rule.right.collectSymbols(used);
-    c.isTested = c.isTested || std::find(used.begin(), used.end(), c.symbol) != used.end();
-  }
+  c.isTested = speakOf(n.l.graph.sizeRules, c.symbol);
   const DimExpr size = DimExpr::symbol(c.symbol);
   n.l.items->push_back({std::move(c)});
-  n.map(n.out(), [&](EquationBuilder &b) { return b.index(size); });
+  if (!isTest)
+    n.map(n.out(), [&](EquationBuilder &b) { return b.index(size); });
   return success();
 }
 

@@ -50,8 +50,9 @@ private:
   }
 
   bool isNeeded(const Control &c) const {
-    return c.kind == Control::Kind::Size ? c.isTested || neededSizes[c.symbol]
-                                         : anyNeeded(c.results);
+    return c.kind == Control::Kind::Size
+               ? c.isTested || testsIndices(c, program.symbols) || neededSizes[c.symbol]
+               : anyNeeded(c.results);
   }
 
   /// Backwards over the list, so that readers come before producers.
@@ -193,20 +194,21 @@ ExprProgram eliminateDeadCode(ExprProgram program) {
 }
 
 /// How many it has erased, in branches and bodies too.
-static size_t eraseIndexTests(std::vector<Item> &items) {
-  size_t erased = std::erase_if(items, [](const Item &item) {
+static size_t eraseIndexTests(std::vector<Item> &items, const std::vector<Symbol> &symbols) {
+  size_t erased = std::erase_if(items, [&](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
-    return control && control->testsIndices;
+    return control && testsIndices(*control, symbols);
   });
   for (Item &item : items)
     if (auto *control = std::get_if<Control>(&item.value))
-      erased += eraseIndexTests(control->thenItems) + eraseIndexTests(control->elseItems);
+      erased += eraseIndexTests(control->thenItems, symbols) +
+                eraseIndexTests(control->elseItems, symbols);
   return erased;
 }
 
 std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program) {
   ExprProgram own = program;
-  if (eraseIndexTests(own.items) == 0)
+  if (eraseIndexTests(own.items, own.symbols) == 0)
     return std::nullopt;
   DeadCode(own).dropItems();
   return own;

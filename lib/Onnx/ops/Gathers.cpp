@@ -61,11 +61,8 @@ Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
   if (const auto known = knownElements(n.graph().value(outside));
       known && known->front().isConst(0))
     return success();
-  const DimExpr beyond = n.graphBuilder().newDataSize(n.name() + ".outside", 0);
-  const Symbol &symbol = n.symbols()[static_cast<size_t>(beyond.symbolId())];
-  FUSEC_TRY([[maybe_unused]] const ValueId told,
-            n.emitOne(OpKind::DataSize, {outside},
-                      {{"symbol", std::string(symbol.name)}, {"indices", int64_t(1)}}));
+  const DimExpr beyond = n.graphBuilder().newDataSize(n.name() + ".outside", 0, n.name());
+  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(beyond, outside));
   return success();
 }
 

@@ -404,7 +404,7 @@ TEST_CASE("lowering: a mask's places are found in as many halvings as its length
                  "symbol found = 0..9223372036854775807 opt 8 divisor 1 bound [n]\n"
                  "input %mask: bool[n]\n"
                  "input %count: i64[]\n"
-                 "%size: i64[] {found} = DataSize(%count) {indices = 0, symbol = \"found\"} @size\n"
+                 "%size: i64[] {found} = DataSize(%count) {symbol = \"found\"} @size\n"
                  "%places: i64[found] = Chosen(%mask) @places\n"
                  "return %places\n",
                  "t", ConstantStore());

@@ -68,9 +68,8 @@ static std::string refusalOf(const std::string &text) {
 }
 
 TEST_CASE("sizes that depend on data") {
-  const std::string
-      size = "%n: i64[] {found} = DataSize(%count) {indices = 0, symbol = \"found\"} @size\n",
-      places = "%places: i64[found] = Chosen(%mask) @places\n";
+  const std::string size = "%n: i64[] {found} = DataSize(%count) {symbol = \"found\"} @size\n",
+                    places = "%places: i64[found] = Chosen(%mask) @places\n";
   auto g = parseGraph(sizes(size + places), "t", ConstantStore());
   INFO((g.ok() ? "" : format(g.errors()[0])));
   REQUIRE(g.ok());
@@ -84,13 +83,11 @@ TEST_CASE("sizes that depend on data") {
   CHECK(refusalOf(sizes(places + size)) ==
         "sizes: node 'places' (Chosen): %places has the size 'found', which no node in front of it "
         "gives a value");
-  CHECK(
-      refusalOf(sizes(size + places +
-                      "%m: i64[] = DataSize(%count) {indices = 0, symbol = \"found\"} @again\n")) ==
-      "sizes: node 'again' (DataSize): symbol 'found' has a value already");
-  CHECK(refusalOf(sizes(size +
-                        "%m: i64[] = DataSize(%count) {indices = 0, symbol = \"batch\"} @other\n" +
-                        places)) ==
+  CHECK(refusalOf(
+            sizes(size + places + "%m: i64[] = DataSize(%count) {symbol = \"found\"} @again\n")) ==
+        "sizes: node 'again' (DataSize): symbol 'found' has a value already");
+  CHECK(refusalOf(
+            sizes(size + "%m: i64[] = DataSize(%count) {symbol = \"batch\"} @other\n" + places)) ==
         "sizes: node 'other' (DataSize): there is no symbol 'batch' that depends on data");
   CHECK(refusalOf(sizes(size + places, "found + 1")).find("'found + 1' is no dimension") !=
         std::string::npos);

@@ -293,10 +293,10 @@ TEST_CASE("symbols that depend on data are told and not asked for") {
   CHECK(l.own(0) == multiples(50, 3));
 }
 
-/// sizesModel() with plans for n up to 20 and beyond, each of which tells `t`, at most `bound`, that nothing has.
-Model toldInBothLists(const DimCode &bound) {
+/// sizesModel() with plans for n up to 20 and beyond, each of which tells `t`, that nothing has.
+Model toldInBothLists(const DataSize &t) {
   Model m = sizesModel();
-  m.dataSizes[1].bound = bound;
+  m.dataSizes[1] = t;
   Program &p = m.programs[0];
   p.tensors[5].shape = m.outputs[1].shape = {DimCode::symbol(1)};
   p.steps[4] = launch("third", 0, {4, 4, 5});
@@ -310,20 +310,109 @@ Model toldInBothLists(const DimCode &bound) {
 }
 
 TEST_CASE("each plan of a where tests indices") {
-  Loaded l(toldInBothLists(DimCode(DimExpr(0))));
+  Loaded l(toldInBothLists({2, 0, "gather"}));
   for (int64_t n : {300, 20, 21, 1}) {
     CAPTURE(n);
     l.setLength(n);
     REQUIRE(l.run(1, 0) == FUSERT_OK);
     CHECK(l.own(1) == multiples(1, 6));
     CHECK(l.run(1, 2) == FUSERT_OUT_OF_RANGE);
-    CHECK(std::string(fusert_last_error()).find("an index in the data is 2 elements outside") !=
-          std::string::npos);
+    CHECK(std::string(fusert_last_error()) ==
+          "node 'gather': an index in the data is 2 elements outside the axis that it goes along; "
+          "give indices from -size to size - 1");
+    CHECK(l.run(1, -1) == FUSERT_OUT_OF_RANGE);
   }
+  fusert_symbol_info info{};
+  info.struct_size = sizeof info;
+  REQUIRE(fusert_get_symbol_info(l.model, 2, &info) == FUSERT_OK);
+  CHECK(std::string(info.indices_of) == "gather");
+  REQUIRE(fusert_get_symbol_info(l.model, 1, &info) == FUSERT_OK);
+  CHECK(info.indices_of == nullptr);
+}
+
+/// The same where the plan for longer ones is two, for n up to 40 and beyond.
+Model toldInNestedLists(const DataSize &t) {
+  Model m = toldInBothLists(t);
+  Step &outer = m.programs[0].steps[3];
+  Step inner = outer;
+  inner.name = "n <= 40";
+  inner.guards = {{DimCode(DimExpr(40) - DimExpr::symbol(0))}};
+  outer.elseSteps = {inner};
+  return m;
+}
+
+TEST_CASE("each of several plans tests indices") {
+  Loaded l(toldInNestedLists({2, 0, "gather"}));
+  for (int64_t n : {300, 20, 21, 40, 41, 1}) {
+    CAPTURE(n);
+    l.setLength(n);
+    REQUIRE(l.run(1, 0) == FUSERT_OK);
+    CHECK(l.own(1) == multiples(1, 6));
+    CHECK(l.run(1, 1) == FUSERT_OUT_OF_RANGE);
+  }
+}
+
+TEST_CASE("bundles whose tests of indices are something else") {
+  auto refusal = [](Model m) {
+    Result<std::vector<uint8_t>> written = writeBundle(std::move(m));
+    REQUIRE(!written.ok());
+    return written.errors()[0].where + ": " + written.errors()[0].text;
+  };
+  auto changed = [&](auto edit) {
+    Model m = toldInBothLists({2, 0, "gather"});
+    edit(m);
+    return refusal(std::move(m));
+  };
   // What tensors may have is told in one order alone, as runs work out what hangs on it.
-  const Result<std::vector<uint8_t>> refused = writeBundle(toldInBothLists(DimCode::symbol(1)));
-  REQUIRE(!refused.ok());
-  CHECK(refused.errors()[0].text == "gives a value to a size that has one from another step");
+  const std::string program = "program 'x86-64-v1'";
+  for (const DimCode &bound : {DimCode(0), DimCode::symbol(1)})
+    for (Model m : {toldInBothLists({2, bound}), toldInNestedLists({2, bound})})
+      CHECK(refusal(std::move(m)) ==
+            program +
+                ", step 'count of few': gives a value to a size that has one from another step");
+  // Two steps of one list, and one behind a where that has told it.
+  for (const DataSize &d : {DataSize{2, 0, "gather"}, DataSize{2, DimCode::symbol(1)}}) {
+    Model m = toldInNestedLists(d);
+    Step &outer = m.programs[0].steps[3];
+    outer.elseSteps[0].elseSteps.push_back(outer.thenSteps[0]);
+    CHECK(refusal(std::move(m)).find("has one from another step") != std::string::npos);
+  }
+  {
+    Model m = toldInNestedLists({2, 0, "gather"});
+    m.programs[0].steps.push_back(m.programs[0].steps[3].thenSteps[0]);
+    CHECK(refusal(std::move(m)).find("has one from another step") != std::string::npos);
+  }
+  // What one list tells is not known behind the where, nor in the other list.
+  for (const bool behind : {true, false}) {
+    Model m = toldInNestedLists({2, DimCode::symbol(1)});
+    std::vector<Step> &steps = m.programs[0].steps;
+    Step &inner = steps[3].elseSteps[0];
+    steps[3].thenSteps.clear();
+    inner.elseSteps.clear();
+    m.programs[0].tensors.push_back(tensor("w", TensorKind::Temp, {DimCode::symbol(2)}));
+    const Step use = launch("use", 0, {4, 4, 6});
+    (behind ? steps : inner.elseSteps).push_back(use);
+    CHECK(refusal(std::move(m)) ==
+          program + ", step 'use': uses the size 't' where no step has given it a value");
+  }
+  CHECK(refusal(toldInBothLists({2, DimCode::symbol(1), "gather"})) ==
+        "size 't': tests indices, and may be more than 0");
+  CHECK(refusal(toldInBothLists({2, 0, std::string("a\0b", 3)})) ==
+        "size 't': the name of the node whose indices it tests is no usable one");
+  const DimCode t = DimCode::symbol(2);
+  CHECK(changed([&](Model &m) { m.inferred = {{"u", t, {}}}; }) ==
+        "size 't': tests indices, and another size or a rule uses it");
+  CHECK(changed([&](Model &m) {
+          m.rules = {{fusec::SizeRule::Kind::Equal, t, 0, "node", "Op", "text", true}};
+        }) == "size 't': tests indices, and another size or a rule uses it");
+  CHECK(changed([&](Model &m) {
+          m.symbols.push_back({"u", 0, 0, 10, 1});
+          m.dataSizes.push_back({3, t});
+        }) == "size 't': tests indices, and another size or a rule uses it");
+  CHECK(changed([&](Model &m) { m.programs[0].tensors[5].shape = m.outputs[1].shape = {t}; }) ==
+        program + ", step 'third': uses the size 't' where no step has given it a value");
+  CHECK(changed([&](Model &m) { m.programs[0].kernels[0].dims.push_back(2); }) ==
+        program + ", step 'first': uses the size 't' where no step has given it a value");
 }
 
 TEST_CASE("bundles whose steps use sizes that they do not know") {
