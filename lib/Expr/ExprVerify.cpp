@@ -4,6 +4,7 @@
 #include "Expr/Expr.h"
 #include "Expr/OpaqueOps.h"
 #include "Support/Diag.h"
+#include "Support/SizeRules.h"
 
 #include <set>
 
@@ -19,6 +20,8 @@ public:
       : program(program), written(program.tensors.size()) {}
 
   Status run() {
+    if (std::string fault = faultOfIndexTests(program.symbols); !fault.empty())
+      fail("symbols", fault);
     tensors();
     for (TensorId id : program.inputs)
       if (valid(id, "inputs"))
@@ -53,8 +56,13 @@ private:
       const Tensor &t = program.tensors[i];
       if (!names.insert(t.name).second)
         fail("%" + t.name, "two tensors have this name");
-      for (const DimExpr &d : t.shape)
+      std::vector<SymbolId> used;
+      for (const DimExpr &d : t.shape) {
         notNegative(d, "%" + t.name, "a dimension");
+        d.collectSymbols(used);
+      }
+      if (std::string test = indexTestAmong(used, program.symbols); !test.empty())
+        fail("%" + t.name, "uses " + test);
       if ((t.kind == TensorKind::Constant) != (t.constant != nullptr))
         fail("%" + t.name, "constants have data, other tensors have none");
       if (t.defaultValue && t.kind != TensorKind::Input)
@@ -186,6 +194,8 @@ private:
   void sizesAreKnown(const Equation &e, const std::string &where) {
     std::vector<SymbolId> used;
     collectSymbols(e, used);
+    if (std::string test = indexTestAmong(used, program.symbols); !test.empty())
+      fail(where, "uses " + test);
     for (SymbolId s : used)
       if (const Symbol &symbol = program.symbols[s]; symbol.isDataDependent() && !sized.count(s))
         fail(where, "uses the size '" + symbol.name + "' before it is known");

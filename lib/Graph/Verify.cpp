@@ -15,7 +15,8 @@
 //  5. checkOperator(): counts of inputs, outputs and regions fit the operator's row; mandatory operands are present;
 //     attributes are exactly those of the operator, of the right kind; then the operator's own rule;
 //  6. the bound of a symbol that depends on data is over symbols in front of it; one DataSize node gives its value, and
-//     what has the symbol in its shape or its known elements stands behind that.
+//     what has the symbol in its shape or its known elements stands behind that;
+//  7. a symbol that tests indices has the bound 0, no size is on it, and nothing reads what its DataSize gives.
 
 namespace fusec {
 namespace {
@@ -62,6 +63,8 @@ private:
     }
     if (std::string fault = faultOf(g.sizeRules, g.symbols); !fault.empty())
       fail("rules of sizes", fault);
+    if (std::string fault = faultOfIndexTests(g.symbols); !fault.empty())
+      fail("symbols", fault);
   }
 
   void checkValues() {
@@ -82,6 +85,8 @@ private:
       for (SymbolId s : used)
         if (s < 0 || s >= static_cast<SymbolId>(g.symbols.size()))
           fail("value '" + v.name + "'", "its shape uses a symbol that the graph does not have");
+      if (std::string test = indexTestAmong(used, g.symbols); !test.empty())
+        fail("value '" + v.name + "'", "its shape or its elements use " + test);
       if (!v.known.empty() && !numElements(v.shape).isConst(static_cast<int64_t>(v.known.size())))
         fail("value '" + v.name + "'", "known elements do not fit the shape");
       if (v.defaultValue &&
@@ -123,6 +128,8 @@ private:
         return;
       if (!visible.count(id))
         fail(where, "reads %" + g.value(id).name + ", which is not defined here or not captured");
+      if (tests.count(id))
+        fail(where, "reads %" + g.value(id).name + ", which tests indices and is no size");
       captureUse.insert(id);
     };
     for (ValueId id : r.inputs)
@@ -171,6 +178,8 @@ private:
     if (!given.insert(*symbol).second)
       fail(where, "symbol '" + n.stringAttr("symbol") + "' has a value already");
     sized[*symbol] = true;
+    if (g.symbols[static_cast<size_t>(*symbol)].testsIndices())
+      tests.insert(n.outputs.begin(), n.outputs.end());
   }
 
   void checkNode(const Node &n, const std::string &where, const Shape &taken) {
@@ -195,6 +204,7 @@ private:
   std::vector<bool> defined;
   std::vector<bool> sized;            // by symbol: has a value here
   std::unordered_set<SymbolId> given; // anywhere
+  std::unordered_set<ValueId> tests;  // of indices: what their nodes give
   Diagnostics errors;
 };
 

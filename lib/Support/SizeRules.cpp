@@ -86,23 +86,46 @@ std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) 
   for (const Symbol &s : symbols)
     names.insert(s.name);
   const size_t all = symbols.size() + rules.inferred.size();
-  auto exists = [](const DimExpr &e, size_t count) {
+  auto fault = [&](const DimExpr &e, size_t count) -> std::string {
     std::vector<SymbolId> used;
     e.collectSymbols(used);
-    return used.empty() || (used.front() >= 0 && static_cast<size_t>(used.back()) < count);
+    if (!used.empty() && (used.front() < 0 || static_cast<size_t>(used.back()) >= count))
+      return "a symbol that there is not";
+    return indexTestAmong(used, symbols);
   };
   for (const InferredSize &size : rules.inferred) {
     if (size.name.empty() || !names.insert(size.name).second)
       return "inferred size '" + size.name + "': names of sizes are unique and not empty";
-    if (!exists(size.value, symbols.size()))
-      return "inferred size '" + size.name + "' hangs on a symbol that there is not";
+    if (std::string why = fault(size.value, symbols.size()); !why.empty())
+      return "inferred size '" + size.name + "' hangs on " + why;
     for (const InferredSize::Place &place : size.places)
       if (place.axis < 0)
         return "inferred size '" + size.name + "' is of an axis that there is not";
   }
   for (const SizeRule &rule : rules.rules)
-    if (!exists(rule.left, all) || !exists(rule.right, all))
-      return "the rule of node '" + rule.node + "' is on a symbol that there is not";
+    for (const DimExpr *side : {&rule.left, &rule.right})
+      if (std::string why = fault(*side, all); !why.empty())
+        return "the rule of node '" + rule.node + "' is on " + why;
+  return "";
+}
+
+std::string indexTestAmong(const std::vector<SymbolId> &used, const std::vector<Symbol> &symbols) {
+  for (SymbolId s : used)
+    if (const auto at = static_cast<size_t>(s); at < symbols.size() && symbols[at].testsIndices())
+      return "'" + symbols[at].name + "', which tests indices and is no size";
+  return "";
+}
+
+std::string faultOfIndexTests(const std::vector<Symbol> &symbols) {
+  for (const Symbol &s : symbols) {
+    if (s.testsIndices() && (!s.bound || !s.bound->isConst(0)))
+      return "'" + s.name + "' tests indices, and its bound is not 0";
+    std::vector<SymbolId> used;
+    if (s.bound)
+      s.bound->collectSymbols(used);
+    if (std::string test = indexTestAmong(used, symbols); !test.empty())
+      return "the bound of '" + s.name + "' is on " + test;
+  }
   return "";
 }
 
