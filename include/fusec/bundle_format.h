@@ -158,7 +158,8 @@ typedef struct {
 #define FUSEC_GRID_COUNTERS 2046u
 #define FUSEC_GRID_BYTES ((2u + FUSEC_GRID_COUNTERS) * FUSEC_GRID_WORD_BYTES)
 
-enum { /* what a kernel returns */
+enum { /* What a kernel returns. fusec's return FUSEC_KERNEL_OK alone, for the host tests indices and sizes of the data
+          (steps of the kind Size); a runtime knows the others for kernels that any writer of bundles makes. */
        FUSEC_KERNEL_OK = 0,
        FUSEC_KERNEL_INDEX_OUT_OF_RANGE =
            1,                      /* a run-time index or size in the data is outside its bounds */
