@@ -98,18 +98,19 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
   return out;
 }
 
-Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
-                  TargetState &target) {
-  target.copied = target.target.kind == TargetKind::Cpu ? std::nullopt : withoutIndexTests(program);
+Status makeOwnProgram(const ExprProgram &program, const std::vector<SharedCopy> &copies,
+                      TargetState &target) {
+  target.ownProgram =
+      target.target.kind == TargetKind::Cpu ? std::nullopt : withoutIndexTests(program);
   if (!copies.empty()) {
-    FUSEC_TRY(target.copied, withSharedCopies(programOf(program, target), copies));
+    FUSEC_TRY(target.ownProgram, withSharedCopies(programOf(program, target), copies));
   }
-  return target.copied ? verify(*target.copied) : success();
+  return target.ownProgram ? verify(*target.ownProgram) : success();
 }
 
 Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target) {
   FUSEC_TRY(std::vector<SharedCopy> copies, parseCopies(in));
-  FUSEC_CHECK(takeCopies(program, copies, target));
+  FUSEC_CHECK(makeOwnProgram(program, copies, target));
   FUSEC_TRY(target.plan, parsePlan(in, programOf(program, target)));
   target.plan.copies = std::move(copies);
   return verify(target.plan, programOf(program, target));

@@ -175,8 +175,8 @@ std::optional<std::string> Part::ofEquations(const CompileState &state) const {
   };
   add(state.program, "");
   for (const TargetState &target : state.targets) // what its plan names
-    if (target.copied)
-      add(*target.copied, target.target.name);
+    if (target.ownProgram)
+      add(*target.ownProgram, target.target.name);
   return text;
 }
 

@@ -33,17 +33,17 @@ struct TargetState {
   std::string decisionsPath = ""; // of the file of decisions that both are from; empty: none
   std::shared_ptr<PatternOracle> oracle =
       nullptr; // remembers what planning found; null: the plan was read
-  std::optional<ExprProgram> copied =
-      std::nullopt; // the target's own program (takeCopies), where it is another than the model's
+  /// The program that `plan` is of, where it is another than the model's (makeOwnProgram).
+  std::optional<ExprProgram> ownProgram = std::nullopt;
 };
 
 /// The program that the target's plan cuts into kernels, where `program` is the model's.
 inline const ExprProgram &programOf(const ExprProgram &program, const TargetState &target) {
-  return target.copied ? *target.copied : program;
+  return target.ownProgram ? *target.ownProgram : program;
 }
-/// Makes that program: with a plan's copies, for GPUs without tests of indices.
-Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
-                  TargetState &target);
+/// Makes the target's own program: with a plan's copies, for GPUs without tests of indices.
+Status makeOwnProgram(const ExprProgram &program, const std::vector<SharedCopy> &copies,
+                      TargetState &target);
 /// Copies and plan, verified, from text.
 Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target);
 

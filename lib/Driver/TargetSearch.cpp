@@ -67,7 +67,7 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   target.oracle = std::make_shared<PatternOracle>(target.target, options);
   PatternOracle &asked = *target.oracle;
   const ScheduleOracle oracle = [&](const Pattern &pattern) { return asked.time(pattern); };
-  if (Status status = takeCopies(program, {}, target); !status.ok())
+  if (Status status = makeOwnProgram(program, {}, target); !status.ok())
     return ownFault(status.errors());
   Result<Plan> plan = buildPlan(programOf(program, target), target.target, oracle, options);
   if (!plan)
@@ -75,7 +75,7 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   target.plan = std::move(*plan);
   target.plan.evaluations.thoroughEquations = asked.thoroughEquations();
   target.plan.evaluations.cursory = asked.cursoryAnswers();
-  if (Status status = takeCopies(program, target.plan.copies, target); !status.ok())
+  if (Status status = makeOwnProgram(program, target.plan.copies, target); !status.ok())
     return ownFault(status.errors());
   const ExprProgram &own = programOf(program, target);
   PatternOracle ofSizes(target.target,
