@@ -55,8 +55,7 @@ static std::vector<SymbolId> lengthsOf(const ExprProgram &program,
   }
   std::vector<SymbolId> lengths;
   for (size_t s = 0; s < program.symbols.size(); ++s)
-    if (!program.symbols[s].definition && !program.symbols[s].isDataDependent() &&
-        kindOf(program.symbols[s]) == SymbolKind::Length &&
+    if (isOpen(program.symbols[s], SymbolKind::Length) && !isFavoured(program.symbols[s]) &&
         (!grows || added.count(static_cast<SymbolId>(s)) != 0))
       lengths.push_back(static_cast<SymbolId>(s));
   return lengths;

@@ -221,7 +221,7 @@ static std::string whyOnceForBatch(const FusionContext &context, const SearchGra
         continue;
       for (SymbolId s : region.vertices[reader].sizes) {
         const Symbol &symbol = context.program.symbols[static_cast<size_t>(s)];
-        if (kindOf(symbol) == SymbolKind::Batch && symbol.min < symbol.max &&
+        if (isOpen(symbol, SymbolKind::Batch) && !isFavoured(symbol) &&
             !std::binary_search(vertex.sizes.begin(), vertex.sizes.end(), s))
           return vertex.equation->name + " is the same for each of " + symbol.name + ", and " +
                  region.vertices[reader].equation->name + " is not";

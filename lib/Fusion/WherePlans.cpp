@@ -44,8 +44,7 @@ public:
   Status run(const std::vector<SymbolId> &lengths) {
     std::vector<SymbolId> all = lengths;
     for (size_t s = 0; s < program.symbols.size(); ++s)
-      if (!program.symbols[s].definition && !program.symbols[s].isDataDependent() &&
-          kindOf(program.symbols[s]) == SymbolKind::Batch)
+      if (isOpen(program.symbols[s], SymbolKind::Batch) && !isFavoured(program.symbols[s]))
         all.push_back(static_cast<SymbolId>(s));
     FUSEC_TRY(std::optional<Where> single, planWithin(program, limits(lengths, 1), plan));
     FUSEC_TRY(std::optional<Where> alone,
@@ -94,7 +93,7 @@ private:
     const bool isBehindPast =
         areSingle(sizes, of.symbols) && hasOtherLength(*sized, sizes) &&
         std::ranges::none_of(sizes, [&](const SizeLimit &limit) {
-          return kindOf(of.symbols[static_cast<size_t>(limit.symbol)]) == SymbolKind::Batch;
+          return isOpen(of.symbols[static_cast<size_t>(limit.symbol)], SymbolKind::Batch);
         });
     FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, isBehindPast));
     if (!own && isBehindPast) {
@@ -114,13 +113,10 @@ private:
 
   /// Whether a length is open that has no limit among `sizes`, as that of a past.
   static bool hasOtherLength(const ExprProgram &sized, const std::vector<SizeLimit> &sizes) {
-    for (size_t s = 0; s < sized.symbols.size(); ++s) {
-      const Symbol &symbol = sized.symbols[s];
-      if (!symbol.definition && !symbol.isDataDependent() && symbol.min < symbol.max &&
-          kindOf(symbol) == SymbolKind::Length &&
+    for (size_t s = 0; s < sized.symbols.size(); ++s)
+      if (isOpen(sized.symbols[s], SymbolKind::Length) &&
           std::ranges::count(sizes, static_cast<SymbolId>(s), &SizeLimit::symbol) == 0)
         return true;
-    }
     return false;
   }
 
@@ -173,7 +169,7 @@ private:
       symbol.opt = std::clamp(multiple.constValue() * symbol.divisor, symbol.min, symbol.max);
     };
     for (Symbol &symbol : symbols)
-      if (isSingle && kindOf(symbol) == SymbolKind::Batch)
+      if (isSingle && isOpen(symbol, SymbolKind::Batch) && !isFavoured(symbol))
         set(symbol, 2);
     for (const SizeLimit &limit : sizes)
       set(symbols[static_cast<size_t>(limit.symbol)], limit.least + (limit.most - limit.least) / 2);

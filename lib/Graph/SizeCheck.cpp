@@ -23,7 +23,7 @@ std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbo
       int64_t last = s.max / s.divisor, first = s.min / s.divisor + (s.min % s.divisor != 0);
       int64_t spread = static_cast<int64_t>((state >> 33) % 61);
       int64_t multiple =
-          round == 0 || (round == 1 && kindOf(s)) ? first
+          round == 0 || (round == 1 && !isFavoured(s)) ? first
           : round == 1
               ? s.opt / s.divisor
               : std::min(last, first > last ? last : first + std::min(spread, last - first));

@@ -97,7 +97,7 @@ SizeSolver::Answer SizeSolver::narrow(State &state, SymbolId symbol, int64_t min
   s.max = s.max == INT64_MAX ? s.max : floorQuotient(s.max, s.divisor) * s.divisor;
   if (s.min > s.max)
     return Answer::Never;
-  if (!kindOf(s))
+  if (isFavoured(s))
     s.opt = std::max(s.min, std::min(s.max, s.opt) / s.divisor * s.divisor);
   state.symbols[static_cast<size_t>(symbol)] = s;
   if (s.min == s.max) {
@@ -152,7 +152,7 @@ SizeSolver::Answer SizeSolver::replace(State &state, const SizeRule &rule, Symbo
     auto [low, high] = preimage(*linear, own.min, own.max);
     const bool isCopy = value.op() == DimExpr::Op::Symbol;
     Symbol &left = state.symbols[static_cast<size_t>(linear->symbol)];
-    if (isCopy && !kindOf(own) && given[static_cast<size_t>(symbol)] &&
+    if (isCopy && isFavoured(own) && given[static_cast<size_t>(symbol)] &&
         !given[static_cast<size_t>(linear->symbol)])
       left.opt = std::clamp(own.opt, left.min, left.max);
     if (narrow(state, linear->symbol, low, high, isCopy ? own.divisor : 1) != Answer::Holds)

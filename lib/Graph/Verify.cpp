@@ -48,7 +48,7 @@ private:
       const Symbol &s = g.symbols[i];
       if (s.name.empty() || !names.insert(s.name).second)
         fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
-      const int64_t opt = kindOf(s) ? s.min : s.opt;
+      const int64_t opt = !isFavoured(s) ? s.min : s.opt;
       if ((s.min < 0 && !s.definition) || s.min > opt || opt > s.max || s.divisor < 1)
         fail("symbol '" + s.name + "'",
              "the range must be 0 <= min <= opt <= max with divisor >= 1");

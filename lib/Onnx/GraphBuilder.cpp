@@ -209,7 +209,7 @@ DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound,
     s.min = std::min(range->second.min, s.max);
     s.max = std::min(range->second.max, s.max);
     s.divisor = range->second.divisor;
-    if (!kindOf(range->second))
+    if (isFavoured(range->second))
       s.opt = std::clamp(range->second.opt, s.min, s.max);
   }
   const SymbolId id = solver().symbol(s, range != options.dims.end());

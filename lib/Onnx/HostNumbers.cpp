@@ -383,11 +383,11 @@ std::optional<DimExpr> HostNumbers::newSymbol(Id x, const std::string &node) {
   s.max = range.max;
   // Where the user favours sizes of what it is made of, he favours what follows from these.
   const std::vector<Instr> &code = writer.program.code;
-  const bool isFavoured = std::none_of(code.begin(), code.end(), [&](const Instr &i) {
-    return i.op == Op::Symbol && kindOf(symbols[static_cast<size_t>(i.value)]);
+  const bool areFavoured = std::none_of(code.begin(), code.end(), [&](const Instr &i) {
+    return i.op == Op::Symbol && !isFavoured(symbols[static_cast<size_t>(i.value)]);
   });
   const auto favoured = writer.program.evaluate(optValues(symbols));
-  s.opt = isFavoured && favoured && *favoured >= s.min && *favoured <= s.max
+  s.opt = areFavoured && favoured && *favoured >= s.min && *favoured <= s.max
               ? *favoured
               : static_cast<int64_t>(SymbolKind::Any);
   s.definition = std::make_shared<DimProgram>(std::move(writer.program));

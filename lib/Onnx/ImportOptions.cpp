@@ -42,7 +42,7 @@ Status parseDimOption(std::string_view text, ImportOptions &options) {
     if (colon != std::string_view::npos && !parseSize(upper.substr(colon + 1), s.opt))
       return bad();
   }
-  const int64_t opt = kindOf(s) ? s.max : s.opt;
+  const int64_t opt = !isFavoured(s) ? s.max : s.opt;
   if (s.min > opt || opt > s.max)
     return bad();
   if (!options.dims.emplace(s.name, s).second)

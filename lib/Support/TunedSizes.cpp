@@ -24,7 +24,7 @@ struct KindSizes {
 /// A batch is tuned for many rows too where nothing else makes rows of it.
 KindSizes sizesOf(SymbolKind kind, const std::vector<Symbol> &symbols) {
   const bool isAlone = std::all_of(symbols.begin(), symbols.end(), [](const Symbol &s) {
-    return s.definition || s.min == s.max || kindOf(s) == SymbolKind::Batch;
+    return s.definition || s.min == s.max || (!isFavoured(s) && kindOf(s) == SymbolKind::Batch);
   });
   switch (kind) {
   case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};
@@ -48,10 +48,9 @@ int64_t ofSteps(const Symbol &symbol, int64_t steps) {
 }
 
 int64_t typical(const std::vector<Symbol> &symbols, size_t s) {
-  const std::optional<SymbolKind> kind = kindOf(symbols[s]);
-  if (!kind)
+  if (isFavoured(symbols[s]))
     return symbols[s].opt;
-  const KindSizes own = sizesOf(*kind, symbols);
+  const KindSizes own = sizesOf(*kindOf(symbols[s]), symbols);
   return ofSteps(symbols[s], own.sizes[own.typical]);
 }
 
@@ -103,13 +102,22 @@ std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vect
 } // namespace
 
 std::optional<SymbolKind> kindOf(const Symbol &symbol) {
-  if (symbol.opt >= INT64_MIN + kNumKinds * kMostStep) // computed sizes may be negative
+  if (isFavoured(symbol))
     return std::nullopt;
   return static_cast<SymbolKind>(INT64_MIN + (symbol.opt - INT64_MIN) % kNumKinds);
 }
 
+bool isFavoured(const Symbol &symbol) {
+  return symbol.opt >= INT64_MIN + kNumKinds * kMostStep; // computed sizes may be negative
+}
+
+bool isOpen(const Symbol &symbol, SymbolKind kind) {
+  return kindOf(symbol) == kind && symbol.min < symbol.max && !symbol.definition &&
+         !symbol.isDataDependent();
+}
+
 int64_t stepOf(const Symbol &symbol) {
-  return kindOf(symbol) ? (symbol.opt - INT64_MIN) / kNumKinds + 1 : 1;
+  return isFavoured(symbol) ? 1 : (symbol.opt - INT64_MIN) / kNumKinds + 1;
 }
 
 int64_t optOf(SymbolKind kind, int64_t step) {
@@ -131,7 +139,7 @@ std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
   for (size_t s = 0; s < symbols.size(); ++s)
     values.push_back(typical(symbols, s));
   for (size_t s = 0; s < symbols.size(); ++s)
-    if (kindOf(symbols[s]))
+    if (!isFavoured(symbols[s]))
       setComputed(symbols, s, values);
   return values;
 }
@@ -147,7 +155,7 @@ std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols)
        {SymbolKind::Any, SymbolKind::Batch, SymbolKind::Length, SymbolKind::Image}) {
     std::vector<size_t> own;
     for (size_t s = 0; s < symbols.size(); ++s)
-      if (kindOf(symbols[s]) == kind && !symbols[s].definition)
+      if (!isFavoured(symbols[s]) && kindOf(symbols[s]) == kind && !symbols[s].definition)
         own.push_back(s);
     if (own.empty())
       continue;

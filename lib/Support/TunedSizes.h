@@ -18,6 +18,10 @@ std::string_view name(SymbolKind kind); // "any", "batch", ...
 std::optional<SymbolKind> parseSymbolKind(std::string_view word);
 /// nullopt where the user favours a size.
 std::optional<SymbolKind> kindOf(const Symbol &symbol);
+/// Whether the user favours a size: Symbol::opt is one.
+bool isFavoured(const Symbol &symbol);
+/// Whether it is of this kind, and has several sizes that inputs of runs give.
+bool isOpen(const Symbol &symbol, SymbolKind kind);
 /// How many elements of such a symbol stand for one row of most of the work (Expr/SymbolSteps.h), as 80 samples
 /// of sound for a frame: sizes of its kind are counted in these. 1 where the user favours a size.
 int64_t stepOf(const Symbol &symbol);

@@ -178,7 +178,7 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
 
 /// "128", "length", "length of 80".
 static std::string optText(const Symbol &s) {
-  if (!kindOf(s))
+  if (isFavoured(s))
     return std::to_string(s.opt);
   const std::string kind(name(*kindOf(s)));
   return stepOf(s) == 1 ? kind : kind + " of " + std::to_string(stepOf(s));

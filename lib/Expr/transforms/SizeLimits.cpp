@@ -110,7 +110,7 @@ static bool narrow(Symbol &symbol, int64_t least, int64_t most) {
     symbol.max = multiples(floorDiv(DimExpr(most), divisor));
   if (symbol.min > symbol.max)
     return false;
-  if (!kindOf(symbol))
+  if (isFavoured(symbol))
     symbol.opt = std::clamp(symbol.opt, symbol.min, symbol.max);
   return true;
 }
