@@ -32,7 +32,8 @@ Diagnostics scheduleFault(Diagnostics errors, const TargetState &target) {
   return target.schedulesWritten ? errors : ownFault(std::move(errors));
 }
 
-/// Sizes that count what a run takes in: rows that it adds to caches, or all lengths of a model without caches.
+/// Sizes that count what a run takes in: rows that it adds to caches, or all lengths of a model without caches. Where
+/// the user favours a size, the plan is for that.
 static std::vector<SymbolId> lengthsOf(const ExprProgram &program,
                                        const std::vector<CachePair> &caches) {
   const auto rowsOf = [&](const std::string &name, int axis) {

@@ -39,6 +39,7 @@ private:
         out.symbols.back().definition = nullptr;
         out.symbols.back().bound.reset();
         out.symbols.back().indicesOf.clear();
+        out.symbols.back().favouredKind.reset();
       }
     return d.substitute([&](SymbolId s) { return std::optional(DimExpr::symbol(symbols.at(s))); });
   }

@@ -1,5 +1,5 @@
-// What symbols are, for whoever chooses sizes to tune kernels for where the user favours none. It follows from their
-// uses:
+// What symbols are, for whoever chooses sizes to tune kernels for where the user favours none, or to have a plan of
+// their own. It follows from their uses:
 //   image   a window or a resize slides along it, in two directions or more
 //   length  rows are summed, normalised, joined or stepped through along it, or it lies inside of an input's shape
 //   batch   otherwise, where it leads an input's shape
@@ -138,6 +138,8 @@ std::vector<Symbol> withKinds(const Graph &graph) {
   for (size_t s = 0; s < symbols.size(); ++s)
     if (kindOf(symbols[s]) == SymbolKind::Any)
       symbols[s].opt = static_cast<int64_t>(kinds[s]);
+    else if (!kindOf(symbols[s]) && !symbols[s].definition && !symbols[s].isDataDependent())
+      symbols[s].favouredKind = kinds[s];
   return symbols;
 }
 

@@ -4,7 +4,7 @@
 
 namespace fusec {
 
-/// The graph's symbols; those of which nobody favours a size (SymbolKind::Any) say what they are.
+/// The graph's symbols, which say what they are.
 std::vector<Symbol> withKinds(const Graph &graph);
 
 } // namespace fusec

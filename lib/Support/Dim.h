@@ -15,6 +15,7 @@ using SymbolId = int32_t;
 
 struct DimProgram;
 struct Symbol;
+enum class SymbolKind : int64_t; // TunedSizes.h
 
 /// Size of a tensor dimension, trip count or buffer: an immutable expression over int64 constants and
 /// symbols. Every operation is checked: evaluation reports overflow and division by zero instead of
@@ -99,6 +100,8 @@ struct Symbol {
   /// The ONNX node whose indices a size of the data tests: by how many elements one of them lies outside its axis. Its
   /// bound is 0, and nothing is of that size. Empty for other symbols.
   std::string indicesOf = "";
+  /// What it is to a model whose user favours a size of it (TunedSizes.h); without such a size `opt` says that.
+  std::optional<SymbolKind> favouredKind = std::nullopt;
 
   bool isDataDependent() const { return bound.has_value(); }
   bool testsIndices() const { return !indicesOf.empty(); }

@@ -103,7 +103,7 @@ std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vect
 
 std::optional<SymbolKind> kindOf(const Symbol &symbol) {
   if (isFavoured(symbol))
-    return std::nullopt;
+    return symbol.favouredKind;
   return static_cast<SymbolKind>(INT64_MIN + (symbol.opt - INT64_MIN) % kNumKinds);
 }
 

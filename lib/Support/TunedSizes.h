@@ -5,9 +5,10 @@
 
 namespace fusec {
 
-/// What a symbol is to a model whose user favours no size of it: which sizes kernels are tuned for follows from that,
-/// from its step and from its range alone. Both stand in the place of Symbol::opt, as words in texts: "n = 1..512 opt
-/// length divisor 1", "samples = 200..16000 opt length of 80 divisor 1".
+/// What a symbol is to a model. Where its user favours no size of it, which sizes kernels are tuned for follows from
+/// that, from its step and from its range alone: both stand in the place of Symbol::opt then, as words in texts: "n =
+/// 1..512 opt length divisor 1", "samples = 200..16000 opt length of 80 divisor 1". Beside a size that the user favours
+/// the kind is a word of its own: "past = 0..512 opt 100 as length divisor 1".
 enum class SymbolKind : int64_t {
   Image = INT64_MIN, // height or width
   Length,
@@ -16,7 +17,7 @@ enum class SymbolKind : int64_t {
 };
 std::string_view name(SymbolKind kind); // "any", "batch", ...
 std::optional<SymbolKind> parseSymbolKind(std::string_view word);
-/// nullopt where the user favours a size.
+/// nullopt where the user favours a size and nobody has looked.
 std::optional<SymbolKind> kindOf(const Symbol &symbol);
 /// Whether the user favours a size: Symbol::opt is one.
 bool isFavoured(const Symbol &symbol);

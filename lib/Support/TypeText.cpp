@@ -78,6 +78,12 @@ Result<Symbol> parseSymbol(TextReader &in) {
     s.opt = optOf(*kind, step);
   } else {
     FUSEC_TRY(s.opt, in.integer());
+    if (in.accept("as")) {
+      FUSEC_TRY(const std::string word, in.identifier());
+      s.favouredKind = parseSymbolKind(word);
+      if (!s.favouredKind || s.favouredKind == SymbolKind::Any)
+        return in.error("'" + word + "' is no kind of symbol");
+    }
   }
   FUSEC_CHECK(in.expect("divisor"));
   FUSEC_TRY(s.divisor, in.integer());
@@ -176,11 +182,11 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
   return symbols;
 }
 
-/// "128", "length", "length of 80".
+/// "128", "128 as length", "length", "length of 80".
 static std::string optText(const Symbol &s) {
+  const std::string kind(kindOf(s) ? name(*kindOf(s)) : "");
   if (isFavoured(s))
-    return std::to_string(s.opt);
-  const std::string kind(name(*kindOf(s)));
+    return std::to_string(s.opt) + (kind.empty() ? "" : " as " + kind);
   return stepOf(s) == 1 ? kind : kind + " of " + std::to_string(stepOf(s));
 }
 

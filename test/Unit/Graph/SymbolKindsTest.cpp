@@ -78,6 +78,12 @@ TEST_CASE("chosen sizes: rows alone, images, ranges and divisors") {
   CHECK(sizes("n = 6..600 opt any divisor 6") == Sizes{6, 12, 66});
   CHECK(sizes("n = 1..512 opt 32 divisor 1").empty()); // favoured
   CHECK(optValues(symbolsOf({"n = 1..512 opt 32 divisor 1"}, rows)) == Sizes{32});
+  const Symbol favoured = symbolsOf({"n = 1..512 opt 32 divisor 1"}, rows)[0];
+  CHECK(isFavoured(favoured));
+  CHECK(kindOf(favoured) == SymbolKind::Batch);
+  CHECK(isOpen(favoured, SymbolKind::Batch));
+  CHECK_FALSE(isOpen(favoured, SymbolKind::Length));
+  CHECK_FALSE(isOpen(symbolsOf({"n = 7..7 opt any divisor 1"}, rows)[0], SymbolKind::Batch));
   CHECK(sizes("n = 7..7 opt any divisor 1").empty());
   CHECK(optValues(symbolsOf({"n = 7..7 opt any divisor 1"}, rows)) == Sizes{7});
 

@@ -11,7 +11,7 @@ using namespace fusec;
 static std::string sample() {
   return "graph \"odd name\\n\"\n"
          "symbol batch = 1..64 opt 8 divisor 1\n"
-         "symbol \"s q\" = 2..128 opt 32 divisor 2\n"
+         "symbol \"s q\" = 2..128 opt 32 as length divisor 2\n"
          "constant %w = f32[2,2] {1.5, -0.0, inf, 3.0}\n"
          "constant %row = f32[2] {1.0, 2.0}\n"
          "constant %none = i64[0] {}\n"
