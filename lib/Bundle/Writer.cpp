@@ -137,6 +137,13 @@ struct Layout {
   WeightPlaces weights;
 };
 
+/// Whether one of the steps, or of those inside them, is wanted.
+template <typename F> bool anyStep(const std::vector<Step> &steps, const F &wanted) {
+  return std::ranges::any_of(steps, [&](const Step &s) {
+    return wanted(s) || anyStep(s.thenSteps, wanted) || anyStep(s.elseSteps, wanted);
+  });
+}
+
 void addSection(Layout &out, uint32_t kind, uint64_t size, const Digest &digest) {
   fusec_bundle_section s{};
   s.kind = kind;
@@ -182,16 +189,16 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
       std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
   const bool hasRules = !model.inferred.empty() || !model.rules.empty();
   const bool computes = numGiven(model) < model.symbols.size();
-  const auto hasStep = [&](auto wanted) {
-    return std::ranges::any_of(
-        model.programs, [&](const Program &p) { return std::ranges::any_of(p.steps, wanted); });
-  };
-  const bool hasWhere = hasStep([](const Step &s) { return s.kind == StepKind::Where; });
-  const bool sizesInWhere = hasStep([](const Step &s) {
-    return s.kind == StepKind::Where && std::ranges::any_of(s.thenSteps, [](const Step &own) {
-             return own.kind == StepKind::Size;
-           });
-  });
+  const auto isWhere = [](const Step &s) { return s.kind == StepKind::Where; };
+  const auto isSize = [](const Step &s) { return s.kind == StepKind::Size; };
+  bool hasWhere = false, sizesInWhere = false;
+  for (const Program &p : model.programs) {
+    hasWhere = hasWhere || anyStep(p.steps, isWhere);
+    sizesInWhere =
+        sizesInWhere || anyStep(p.steps, [&](const Step &s) {
+          return isWhere(s) && (anyStep(s.thenSteps, isSize) || anyStep(s.elseSteps, isSize));
+        });
+  }
   h.min_runtime = sizesInWhere ? 5 : hasWhere ? 4 : hasRules || computes ? 3 : defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;

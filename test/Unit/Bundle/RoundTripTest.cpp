@@ -12,6 +12,12 @@ namespace {
 
 const float kWeight[4] = {1, 2, 3, 4};
 
+uint32_t neededRuntime(const std::vector<uint8_t> &file) {
+  fusec_bundle_header header;
+  std::memcpy(&header, file.data(), sizeof header);
+  return header.min_runtime;
+}
+
 /// A model with every kind of step, a guard, a second image and a constant.
 Model richModel() {
   Model m = addModel();
@@ -120,13 +126,39 @@ TEST_CASE("shared memory that launches give is read back, and takes no byte wher
   CHECK(*writeBundle(m) == before);
 }
 
+TEST_CASE("tests of indices are read back, and need a runtime that knows them in each plan") {
+  Model m = richModel();
+  m.symbols.push_back({"outside", 0, 0, 0, 1});
+  m.dataSizes = {{2, 0, "gather"}};
+  Step size;
+  size.kind = StepKind::Size;
+  size.name = "gather.indices";
+  size.tripCount = 8;
+  size.symbol = 2;
+  std::vector<Step> &steps = m.programs[0].steps;
+  const Step where = steps.back();
+  steps.insert(steps.end() - 1, size);
+  const std::vector<uint8_t> file = *writeBundle(m);
+  CHECK(neededRuntime(file) == 4);
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  INFO(refusal(file));
+  REQUIRE(read.ok());
+  REQUIRE(read->dataSizes.size() == 1);
+  CHECK(read->dataSizes[0].bound == DimCode(0));
+  CHECK(read->dataSizes[0].indicesOf == "gather");
+  steps.erase(steps.end() - 2);
+  Step both = where;
+  both.thenSteps.insert(both.thenSteps.begin(), size);
+  both.elseSteps.insert(both.elseSteps.begin(), size);
+  steps.back() = both;
+  CHECK(neededRuntime(*writeBundle(m)) == 5);
+  steps.back() = where;
+  steps.back().elseSteps = {both};
+  CHECK(neededRuntime(*writeBundle(m)) == 5);
+}
+
 TEST_CASE("rules of sizes are read back, and need a runtime that knows them") {
   Model m = addModel();
-  auto neededRuntime = [](const std::vector<uint8_t> &file) {
-    fusec_bundle_header header;
-    std::memcpy(&header, file.data(), sizeof header);
-    return header.min_runtime;
-  };
   CHECK(neededRuntime(*writeBundle(m)) == 1);
   CHECK(neededRuntime(*writeBundle(richModel())) == 4);
   m.inferred = {{"k", DimCode(DimExpr::symbol(0) * DimExpr(2)), {{1, 0}}}};
