@@ -83,11 +83,11 @@ public:
   GraphBuilder(const std::string &path, const ImportOptions &options, ImportMemory &memory);
   Result<Graph> run(onnx::ModelProto &model);
 
-  /// Imports a subgraph into a region: `inputTypes` are the types of its inputs. The frame is that of
-  /// the node that is being imported.
+  /// Imports a subgraph into a region: `inputTypes` are the types of its inputs, `ofFirst` what is known of the first
+  /// one. The frame is that of the node that is being imported.
   Result<Region> importSubgraph(const onnx::GraphProto &proto,
                                 const std::vector<TypedShape> &inputTypes,
-                                const std::string &nodeName);
+                                const std::string &nodeName, const IntegerRange &ofFirst = {});
   /// Imports a subgraph in place, as of these inputs (an If with a constant condition has none), and returns its
   /// outputs.
   Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto,

@@ -55,7 +55,8 @@ Status GraphBuilder::bindInputs(const onnx::GraphProto &proto, const std::vector
 
 Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
                                             const std::vector<TypedShape> &inputTypes,
-                                            const std::string &nodeName) {
+                                            const std::string &nodeName,
+                                            const IntegerRange &ofFirst) {
   std::string place = where("subgraph of node '" + nodeName + "'");
   FUSEC_CHECK(refuseTooDeep(place));
   NameScope scope;
@@ -66,6 +67,8 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
     const std::string name = k < proto.input_size() ? frame->prefix + proto.input(k).name() : "";
     region.inputs.push_back(newValue(name, inputTypes[i].type, inputTypes[i].shape));
   }
+  if (!inputTypes.empty() && ofFirst.least)
+    integerRanges[region.inputs[0]] = ofFirst;
   FUSEC_CHECK(bindInputs(proto, region.inputs, scope, place));
   FUSEC_CHECK(subgraphBody(proto, scope, region, region.outputs));
   return region;

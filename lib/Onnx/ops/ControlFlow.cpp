@@ -3,6 +3,7 @@
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
+#include "Support/DimLimits.h"
 
 #include <algorithm>
 #include <utility>
@@ -43,6 +44,14 @@ bool neverRuns(const NodeImporter &n) {
   const auto trips = n.peek(0);
   const auto start = n.peekInts(1);
   return (start && !start->front()) || (trips && trips->front().range(n.symbols()).max <= 0);
+}
+
+/// The trips are numbered from 0, to one less than they may be at most.
+IntegerRange rangeOfTrip(const NodeImporter &n) {
+  IntegerRange range{DimExpr(0), std::nullopt};
+  if (const auto trips = n.peek(0); trips && !isTooLarge(trips->front()))
+    range.largest = trips->front() - DimExpr(1);
+  return range;
 }
 
 /// What a loop that never runs makes: the values that it would carry, and scan outputs without elements, whose other
@@ -149,7 +158,7 @@ Status loop(NodeImporter &n) {
   if (neverRuns(n))
     return initialValues(n, *body, std::move(types));
   const size_t sizesAround = n.graphBuilder().dataSizes.size();
-  auto imported = n.graphBuilder().importSubgraph(*body, types, n.name());
+  auto imported = n.graphBuilder().importSubgraph(*body, types, n.name(), rangeOfTrip(n));
   auto askWhetherRuns = [&] { // one that never does is served whatever its body is
     n.ask(n.id(0));
     n.ask(n.id(1));

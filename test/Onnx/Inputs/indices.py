@@ -126,6 +126,17 @@ WITHIN = {
         at = Cast<to = 7>(c)
         y = Gather(w, at)
     }""",
+    "trips": """g (float[4,3] w, float[3] x) => (float[3] y) {
+        trips = Constant<value_int = 4>()
+        go = Constant<value = bool {1}>()
+        y = Loop (trips, go, x) <
+            body = step (int64 i, bool on, float[3] s) => (bool more, float[3] t) {
+                more = Identity(on)
+                row = Gather(w, i)
+                t = Add(s, row)
+            }
+        >
+    }""",
 }
 # And these not, by one element.
 BEYOND = {
@@ -133,6 +144,7 @@ BEYOND = {
     "wrapped": WITHIN["wrapped"].replace("value_int = 8", "value_int = 9"),
     "smaller": WITHIN["smaller"].replace("value_int = 2", "value_int = 5"),
     "first": WITHIN["first"].replace("float[8,3] w", "float[7,3] w"),
+    "trips": WITHIN["trips"].replace("float[4,3] w", "float[3,3] w"),
 }
 
 
