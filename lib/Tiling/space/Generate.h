@@ -8,8 +8,8 @@ namespace fusec::tiling {
 /// Whether the equations may be those of a tree: contractions and others.
 bool mayBeTree(const std::vector<const Equation *> &equations);
 
-/// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or no contraction hands something on to
-/// another nest of loops or takes something from one.
+/// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or no contraction hands something on
+/// to another nest of loops or takes something from one.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 
 /// One of treeCandidates. What alternatives, other levels and kept reads make of parts of one weighs little beside its
