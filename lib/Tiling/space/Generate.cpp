@@ -28,15 +28,6 @@ public:
     return std::move(out);
   }
 
-  bool hasTree() const {
-    // Products side by side are no tree: alternatives make one of them. A product and what finishes it are one nest.
-    return whyNoTree(space).empty() &&
-           std::ranges::any_of(space.reads, [&](const InsideRead &read) {
-             const SpaceNest *maker = nestOf(read.maker), *reader = nestOf(read.reader);
-             return maker != reader && (maker->tiled || reader->tiled);
-           });
-  }
-
 private:
   int64_t opt(int loop) const {
     return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
@@ -46,11 +37,6 @@ private:
     for (int l : row)
       count *= opt(l);
     return count;
-  }
-  const SpaceNest *nestOf(int equation) const {
-    return &*std::ranges::find_if(nests, [&](const SpaceNest &nest) {
-      return std::ranges::count(nest.equations, equation) != 0;
-    });
   }
   int positionOf(int loop, int equation) const {
     return space.loops[static_cast<size_t>(loop)].positions[static_cast<size_t>(equation)];
@@ -223,16 +209,28 @@ private:
 
 } // namespace
 
-bool mayBeTree(const std::vector<const Equation *> &equations) {
-  return equations.size() > 1 &&
-         std::ranges::any_of(equations, [](const Equation *e) { return isContraction(*e); });
+bool hasTree(const ScheduledProgram &program) {
+  if (program.scan || program.equations.size() < 2 ||
+      std::ranges::none_of(program.equations, [](const Equation *e) { return isContraction(*e); }))
+    return false;
+  const LoopSpace space = loopSpace(program.equations);
+  if (!whyNoTree(space).empty())
+    return false;
+  const std::vector<SpaceNest> nests = spaceNests(space);
+  auto nestOf = [&](int equation) {
+    return std::ranges::find_if(nests, [&](const SpaceNest &nest) {
+      return std::ranges::count(nest.equations, equation) != 0;
+    });
+  };
+  // Products side by side are no tree: alternatives make one of them. A product and what finishes it are one nest.
+  return std::ranges::any_of(space.reads, [&](const InsideRead &read) {
+    const auto maker = nestOf(read.maker), reader = nestOf(read.reader);
+    return maker != reader && (maker->tiled || reader->tiled);
+  });
 }
 
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
-  if (program.scan || !mayBeTree(program.equations))
-    return {};
-  TreeGenerator generator(program, target);
-  return generator.hasTree() ? generator.run() : std::vector<Schedule>{};
+  return hasTree(program) ? TreeGenerator(program, target).run() : std::vector<Schedule>{};
 }
 
 } // namespace fusec::tiling

@@ -5,11 +5,11 @@
 
 namespace fusec::tiling {
 
-/// Whether the equations may be those of a tree: contractions and others.
-bool mayBeTree(const std::vector<const Equation *> &equations);
+/// Whether a tree of the program's loop space (Expr/LoopSpace.h) puts together what other generators do not: some
+/// contraction hands something on to another nest of loops, or takes something from one.
+bool hasTree(const ScheduledProgram &program);
 
-/// Trees of the program's loop space (Expr/LoopSpace.h). None where it has none, or no contraction hands something on
-/// to another nest of loops or takes something from one.
+/// Its trees; none without.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 
 /// One of treeCandidates. What alternatives, other levels and kept reads make of parts of one weighs little beside its

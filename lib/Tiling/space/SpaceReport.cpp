@@ -28,10 +28,10 @@ std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
 
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target) {
   const ScheduledProgram program(pattern);
-  if (program.scan || !mayBeTree(program.equations))
+  if (!hasTree(program))
     return std::nullopt;
   LoopSpace space = loopSpace(program.equations);
-  if (!whyNoTree(space).empty() || space.loops.size() > kMostLoops)
+  if (space.loops.size() > kMostLoops)
     return std::nullopt;
   const SpaceOperands operands = spaceOperands(std::move(space), pattern);
   PruningReport pruning;

@@ -21,7 +21,7 @@ struct SpaceReport {
   std::vector<SpaceChoice> best; // by bytes moved, with room for a block's tiles; best first
 };
 
-/// The report of several contractions in one tree, at the sizes that it is tuned for. nullopt where no tree holds them,
+/// The report of contractions in one tree, at the sizes that it is tuned for. nullopt where no tree holds them,
 /// or one of so many loops that nobody lists them.
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target);
 
