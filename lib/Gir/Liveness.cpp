@@ -25,6 +25,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace fusec {
 namespace {
@@ -259,19 +260,22 @@ private:
           both, [&](BufferId b) { return atomic || !(out.buffers[b].empty() || beginsAnew[b]); });
     const Flow then = list(s.body);
     const int thenLast = now;
-    std::map<BufferId, size_t> inThen; // its range
+    std::map<BufferId, std::vector<std::pair<size_t, int>>> inThen; // what it leaves
     if (level == MemLevel::Register) {
       if (!both.empty())
         now = from;
     } else {
+      if (!both.empty())
+        now += 2; // the branch ends behind its loops
       for (BufferId b : both) {
-        inThen[b] = out.buffers[b].size() - 1;
+        inThen[b] = std::exchange(leftBranch[b], {});
+        inThen[b].emplace_back(out.buffers[b].size() - 1, now);
         beginsAnew[b] = true;
       }
     }
     const Flow otherwise = list(s.elseBody);
-    for (const auto &[b, range] : inThen)
-      leftBranch[b].emplace_back(range, thenLast + 1);
+    for (const auto &[b, left] : inThen)
+      leftBranch[b].insert(leftBranch[b].end(), left.begin(), left.end());
     now = std::max({now, thenLast, own});
     predicates.pop_back();
     for (const Element &element : then.needed)

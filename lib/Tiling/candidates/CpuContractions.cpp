@@ -66,7 +66,7 @@ public:
     else
       body.push_back(ScheduleBuilder::nest(inner, steps));
     b.schedule.tree = {ScheduleBuilder::nest(around, body)};
-    if (packs && stagedBytes == 0)
+    if (packs && !packed)
       return std::nullopt;
     return b.schedule;
   }
@@ -184,9 +184,11 @@ private:
       } else if (read.dependsOn(lane)) {
         if (read.constant && read.access && !read.guarded && dependsOnReduction(read))
           packConstant(read);
-        else if ((!laneStride || (*laneStride != 0 && *laneStride != 1) || packs) &&
+        else if ((!laneStride || (*laneStride != 0 && *laneStride != 1)) &&
                  dependsOnReduction(read))
           stageOver(read, out);
+        else if (packs && dependsOnReduction(read))
+          packed |= stageOver(read, out);
       }
     }
     return out;
@@ -232,8 +234,8 @@ private:
   }
 
   /// A vector operand that is not contiguous along the lanes: [i, m, k..., n] tiles of a block, as far as the operand
-  /// depends on them and the block holds more than one value of them.
-  void stageOver(const ReadInfo &read, std::vector<TreeNode> &out) {
+  /// depends on them and the block holds more than one value of them. False where they have no bound or no room.
+  bool stageOver(const ReadInfo &read, std::vector<TreeNode> &out) {
     std::vector<LayoutDigit> digits;
     std::vector<int64_t> extents;
     if (lastBlockStep > 1 && read.dependsOn(view.spatial[roles.blocks.back()])) {
@@ -249,14 +251,16 @@ private:
         continue;
       const std::optional<int64_t> most = view.program->mostOf(b.schedule.axes[r].extent);
       if (!most)
-        return;
+        return false;
       digits.push_back({r});
       extents.push_back(*most);
     }
     digits.push_back({n});
     extents.push_back(columnsPerBlock);
-    if (fits(read, extents))
-      out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, digits, 0)});
+    if (!fits(read, extents))
+      return false;
+    out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, digits, 0)});
+    return true;
   }
 
   /// A padded operand: the box of the tensor that a block touches, with the padding written out.
@@ -329,6 +333,7 @@ private:
   RegisterTile tile;
   Roles roles;
   const bool packs;
+  bool packed = false;
   ScheduleBuilder b;
   std::vector<AxisId> blockAxes, reduced;
   AxisId m, n;

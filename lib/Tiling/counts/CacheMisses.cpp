@@ -249,7 +249,9 @@ private:
 
   /// Whether the sets that their distance leads to have no room for the lines that are touched. After bytesOf(touch).
   bool isCrowded(const Touch &touch) const {
-    if (ways == 0 || touch.strides.empty())
+    // A block's own buffers hold a tile, whose lines lie side by side.
+    if (ways == 0 || touch.strides.empty() || touch.place < 0 ||
+        storage.edges.contains(touch.place))
       return false;
     const auto wayBytes = static_cast<int64_t>(capacity) / ways;
     return std::ranges::any_of(runs, [&](const auto &run) {

@@ -84,7 +84,8 @@ private:
   }
 
   static PlacedBuffer placed(double bytes, LiveRange range) {
-    return {.ranges = {range}, .bytes = static_cast<int64_t>(bytes)};
+    constexpr double kTooMuch = 1e15; // for any block
+    return {.ranges = {range}, .bytes = static_cast<int64_t>(std::min(bytes, kTooMuch))};
   }
 
   /// A buffer of the block is taken at both points of a statement: other units may be behind.

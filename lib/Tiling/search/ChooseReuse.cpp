@@ -56,8 +56,8 @@ bool mayKeep(const BoundSchedule &bound) {
          });
 }
 
-/// The equations of phases with several contractions, trees of treeCandidates. Their threads keep nothing: what they
-/// fetch twice weighs little beside the products, and to try it costs the search more time than to price the tree.
+/// The equations of phases with several contractions. Their threads keep nothing: what they fetch twice weighs little
+/// beside the products, and to try it costs the search more time than to price their trees.
 std::set<int> equationsOfTrees(const BoundSchedule &bound) {
   std::set<int> out;
   if (bound.scan())

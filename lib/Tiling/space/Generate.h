@@ -5,8 +5,8 @@
 
 namespace fusec::tiling {
 
-/// Whether a tree of the program's loop space (Expr/LoopSpace.h) puts together what other generators do not: some
-/// contraction hands something on to another nest of loops, or takes something from one.
+/// Whether a tree of the program's loop space (Expr/LoopSpace.h), contractions among its equations, puts together what
+/// other generators do not: a sum with columns of its own hands something on to another nest, or takes something.
 bool hasTree(const ScheduledProgram &program);
 
 /// Its trees; none without.

@@ -199,6 +199,10 @@ TEST_CASE("a buffer that both branches of an If fill is not live from the one to
   // What the branches leave behind lives to the end of each.
   CHECK(bytes(kWriteS + writeT + readT, kWriteS, kReadS) == 256);
   CHECK(bytes(writeT + readT + kWriteS, kWriteS, kReadS) == 128);
+  const std::string part = "unit u in 2 { lane l in 4 { %s[i*8 + u*4 + l] = %x[u*4 + l] } }\n";
+  CHECK(bytes("seq i in 3 {\n" + writeT + readT + part + "}\n", kWriteS, kReadS) == 256);
+  CHECK(bytes("if lt(b, 1) {\n" + kWriteS + writeT + readT + "} else {\n" + kWriteS + "}\n",
+              kWriteS, kReadS) == 256);
   // One branch reads what stands in front, or what an earlier turn may have written.
   const std::string late = writeT + readT + kReadS + kWriteS;
   CHECK(bytes(each, late, "", kWriteS) == 256);

@@ -159,6 +159,26 @@ TEST_CASE("what crowds into few sets of a cache is fetched again, as if the cach
   }
 }
 
+TEST_CASE("a block's own buffer does not crowd, whatever the rows of its tensor do") {
+  const ExprProgram pattern = patternFrom(ProgramText("pair", {})
+                                              .input("x", "128,1024")
+                                              .map("r", "i:128, j:1024", "max(%x[i, j], 0.0)")
+                                              .map("y", "i:128, j:1024", "neg(%r[i, j])"));
+  const double fetches = fetched(pattern,
+                                 R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0, e1
+  axis j spatial (1) of e0, e1
+  edge r shared
+  tree { block j:16 {
+    seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
+    seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
+}
+)",
+                                 256 << 10);
+  const double tile = 128 * kLine; // of each tensor; that of %r takes the place of the one before
+  CHECK(fetches == 64 * 2 * tile + tile);
+}
+
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
   for (const int columns : {4, 1}) {
     const std::string n = std::to_string(columns);
