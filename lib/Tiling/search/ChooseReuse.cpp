@@ -12,7 +12,6 @@
 #include "Tiling/search/ChooseReuse.h"
 
 #include "Cost/Occupancy.h"
-#include "Expr/transforms/Profile.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
@@ -67,7 +66,7 @@ std::set<int> equationsOfTrees(const BoundSchedule &bound) {
     std::vector<const Equation *> equations;
     for (int e : numbers)
       equations.push_back(&bound.equation(e));
-    if (std::ranges::count_if(equations, [](const Equation *e) { return isContraction(*e); }) > 1)
+    if (hasSeveralContractions(equations))
       out.merge(numbers);
   }
   return out;

@@ -96,7 +96,8 @@ static Status addRewritten(const RewrittenPattern &pattern, std::vector<Rewrite>
 Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
                                          PartScheduleCache *known, bool thorough) {
   FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
-  if (!all.empty() && (!thorough || isTree(all.front().schedule)))
+  if (!all.empty() && (!thorough || (isTree(all.front().schedule) &&
+                                     hasSeveralContractions(ScheduledProgram(pattern).equations))))
     return all;
   for (const RewrittenPattern &other : applicableAlternatives(pattern, target))
     FUSEC_CHECK(addRewritten(other, {}, target, known, all));

@@ -209,6 +209,10 @@ private:
 
 } // namespace
 
+bool hasSeveralContractions(const std::vector<const Equation *> &equations) {
+  return std::ranges::count_if(equations, [](const Equation *e) { return isContraction(*e); }) > 1;
+}
+
 bool hasTree(const ScheduledProgram &program) {
   if (program.scan || program.equations.size() < 2 ||
       std::ranges::none_of(program.equations, [](const Equation *e) { return isContraction(*e); }))
@@ -222,10 +226,11 @@ bool hasTree(const ScheduledProgram &program) {
       return std::ranges::count(nest.equations, equation) != 0;
     });
   };
-  // Products side by side are no tree: alternatives make one of them. A product and what finishes it are one nest.
+  // Products side by side are no tree, nor are those that a map puts into one tensor: alternatives make one of them. A
+  // product and what finishes it are one nest.
   return std::ranges::any_of(space.reads, [&](const InsideRead &read) {
     const auto maker = nestOf(read.maker), reader = nestOf(read.reader);
-    return maker != reader && (maker->tiled || reader->tiled);
+    return maker != reader && (reader->tiled || (maker->tiled && !reader->reduced.empty()));
   });
 }
 

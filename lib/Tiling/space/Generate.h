@@ -6,14 +6,17 @@
 namespace fusec::tiling {
 
 /// Whether a tree of the program's loop space (Expr/LoopSpace.h), contractions among its equations, puts together what
-/// other generators do not: a sum with columns of its own hands something on to another nest, or takes something.
+/// other generators do not: a sum with columns of its own takes something from another nest, or other sums take it.
 bool hasTree(const ScheduledProgram &program);
+
+/// Whether there are several contractions to put together. What alternatives and kept reads make of parts of their trees
+/// weighs little beside the products.
+bool hasSeveralContractions(const std::vector<const Equation *> &equations);
 
 /// Its trees; none without.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 
-/// One of treeCandidates. What alternatives, other levels and kept reads make of parts of one weighs little beside its
-/// products, and searches ask for many.
+/// One of treeCandidates.
 inline bool isTree(const Schedule &schedule) { return schedule.name.starts_with("tree"); }
 
 } // namespace fusec::tiling
