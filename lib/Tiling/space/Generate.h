@@ -9,12 +9,12 @@ namespace fusec::tiling {
 /// other generators do not: a sum with columns of its own takes something from another nest, or other sums take it.
 bool hasTree(const ScheduledProgram &program);
 
-/// Whether there are several contractions to put together. What alternatives and kept reads make of parts of their trees
-/// weighs little beside the products.
-bool hasSeveralContractions(const std::vector<const Equation *> &equations);
-
-/// Its trees; none without.
+/// The program's trees; none without.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
+
+/// Whether there are several contractions to put together. What alternatives and kept reads make of parts of their
+/// trees weighs little beside the products.
+bool hasSeveralContractions(const std::vector<const Equation *> &equations);
 
 /// One of treeCandidates.
 inline bool isTree(const Schedule &schedule) { return schedule.name.starts_with("tree"); }
