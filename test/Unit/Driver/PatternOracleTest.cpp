@@ -25,7 +25,7 @@ std::string text(const SizedSchedules &schedules, const ExprProgram &pattern) {
 } // namespace
 
 TEST_CASE("what planning found is not searched for again") {
-  int64_t models = 0, known = 0;
+  int64_t known = 0, ofFreePhases = 0;
   for (const char *model : {"mmoe", "digits-transformer", "swin_b"}) {
     const std::string folder =
         std::string(model) == "digits-transformer" ? "/models/" : "/models/tiny/";
@@ -39,18 +39,19 @@ TEST_CASE("what planning found is not searched for again") {
       REQUIRE(planTarget(program, {}, options, state).ok());
       const int64_t before = state.oracle->searches();
       PatternOracle fresh(state.target, options);
-      int64_t ofFreePhases = 0;
+      bool anyFree = false;
       for (const Pattern &pattern : state.plan.patterns) {
         const auto mine = state.oracle->schedules(pattern), other = fresh.schedules(pattern);
         REQUIRE(mine.ok());
         REQUIRE(other.ok());
         CHECK(text(*mine, pattern.program) == text(*other, pattern.program));
+        anyFree |= pattern.phaseStarts.empty();
         ofFreePhases += pattern.phaseStarts.empty();
       }
       CHECK(fresh.searches() == static_cast<int64_t>(state.plan.patterns.size()));
       // Packs and kernels of given phases are other questions.
       const int64_t again = state.oracle->searches() - before;
-      CHECK((again < fresh.searches() || ofFreePhases == 0));
+      CHECK((again < fresh.searches() || !anyFree));
       known += fresh.searches() - again;
       // Each question has an answer in memory by now, but for packs' parts.
       const int64_t asked = fresh.searches();
@@ -60,8 +61,7 @@ TEST_CASE("what planning found is not searched for again") {
           REQUIRE(fresh.unrestrictedSchedules(pattern).ok());
         }
       CHECK(fresh.searches() == asked);
-      ++models;
     }
   }
-  CHECK(known > 5 * models);
+  CHECK(4 * known >= 3 * ofFreePhases);
 }

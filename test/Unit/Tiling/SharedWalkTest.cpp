@@ -63,13 +63,19 @@ TEST_CASE("candidates: sums of rows beside a contraction, in its walk") {
 }
 
 TEST_CASE("a pattern that has schedules by an alternative alone has them in every search") {
-  const ExprProgram pattern = patternFrom(normalised("64", "203", "133"));
+  // Vectors would go along j, which is the outer axis of both operands, and the map has its axes otherwise.
+  const ExprProgram pattern =
+      patternFrom(ProgramText("turned", {})
+                      .input("x", "4,1,16,16")
+                      .input("w", "4,16,48")
+                      .reduction("s", "h:4, b:1, i:16, j:16; k:16", "sum",
+                                 "mul(%x[h, 0, i, k], %w[h, j, k + 16])")
+                      .map("y", "b:1, h:4, o:1, i:16, j:16", "add(%s[h, 0, i, j], 1.0)"));
   ScheduleSearch quick;
   quick.thorough = false;
-  for (const char *target : {"x86-64-v3", "sm_90"})
-    CHECK(!valueOf(bestSchedules(pattern, targetNamed(target), {}, quick))
-               .back()
-               .schedule.via.empty());
+  const auto variants = valueOf(bestSchedules(pattern, targetNamed("x86-64-v3"), {}, quick));
+  REQUIRE(!variants.empty());
+  CHECK(!variants.back().schedule.via.empty());
 }
 
 TEST_CASE("candidates: rows of two axes, two results for each, stored weights") {

@@ -119,7 +119,9 @@ TEST_CASE("work: a padded window that a block copies closer is counted by what i
       any = true;
       INFO(print(schedule, window));
       const double vectors = double(rows * columns * channels) / target.lanes;
-      CHECK(counts.stagedBytes == counts.readBytes - 9 * channels * 4); // all of %x
+      // All of %x, and in some all of %w.
+      const bool both = schedule.operands.size() > 1;
+      CHECK(counts.stagedBytes == counts.readBytes - (both ? 0 : 9 * channels * 4));
       // A multiply-add a tap; cut tiles compute up to half more.
       CHECK(counts.vectorOps * counts.blocks >= 9 * vectors);
       CHECK(counts.vectorOps * counts.blocks <= 13.5 * vectors);
@@ -203,7 +205,7 @@ TEST_CASE("work: what is copied closer from places that no formula names is gath
     bool any = false;
     for (const Schedule &schedule : valueOf(candidateSchedules(window, target)))
       if (const cost::Counts counts = countWork({schedule, window}, target).front();
-          counts.stagedLoads > 0) {
+          counts.stagedLoads > 0 && schedule.operands.size() == 1) { // %x alone
         any = true;
         CHECK(counts.gathers >= counts.stagedLoads / 2 * target.lanes);
       }
