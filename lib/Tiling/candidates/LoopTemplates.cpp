@@ -199,9 +199,9 @@ Schedule laneLoops(const View &view, int units) {
   return b.schedule;
 }
 
-std::vector<LoopNode> sharedByUnits(const View &view, AxisId k, int units, int unroll) {
+std::vector<LoopNode> sharedByUnits(AxisId k, int64_t terms, int units, int unroll) {
   // No more for a unit than its share.
-  const int64_t share = (view.opt(view.reduction.back()) + units - 1) / units;
+  const int64_t share = (terms + units - 1) / units;
   const int64_t step = std::min<int64_t>(unroll, share);
   std::vector<LoopNode> loops = {ScheduleBuilder::loop(LoopKind::Seq, k, units * step)};
   if (units > 1)
@@ -218,8 +218,8 @@ Schedule tileLoops(const View &view, int units, int unroll) {
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
-  for (const LoopNode &loop :
-       sharedByUnits(view, b.addReduction("k", {view.reduction.back()}), units, unroll))
+  for (const LoopNode &loop : sharedByUnits(b.addReduction("k", {view.reduction.back()}),
+                                            view.opt(view.reduction.back()), units, unroll))
     walk.push_back(loop);
   const AxisId x = b.addSpatial("x", view.spatial);
   auto overLanes = [&](LeafKind kind) {

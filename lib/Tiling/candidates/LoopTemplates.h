@@ -25,8 +25,8 @@ Schedule tileLoops(const View &view, int units, int unroll);
 /// A reduction inside each of the rows that a block's lanes own, with `unroll` of its outputs at once in each unit.
 /// Axis 0 is the caller's, of the rows.
 Schedule rowLaneLoops(const View &view, int units, int unroll);
-/// Loops of several units over the last reduced axis, `k`, each with `unroll` elements of it a step.
-std::vector<LoopNode> sharedByUnits(const View &view, AxisId k, int units, int unroll);
+/// Loops of several units over the reduced axis k of so many terms, each with `unroll` of them a step.
+std::vector<LoopNode> sharedByUnits(AxisId k, int64_t terms, int units, int unroll);
 
 /// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers. `same`: axes of the piece
 /// that are axes of `into`.

@@ -179,7 +179,7 @@ Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
   const AxisId k = b.addReduction("k", {view.reduction.back()});
-  for (const LoopNode &loop : sharedByUnits(view, k, units, unroll))
+  for (const LoopNode &loop : sharedByUnits(k, view.opt(view.reduction.back()), units, unroll))
     walk.push_back(loop);
   auto overLanes = [&](TreeNode leaf) {
     return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)}, {leaf});

@@ -38,6 +38,8 @@ constexpr SearchChoice kSearchChoices[] = {
     {"generator", "tree",
      "several contractions over common rows, what they hand on in the block's memory"},
     {"generator", "tree-streamed", "as tree, with what a contraction sums made in its own loop"},
+    {"generator", "tree-thin",
+     "as tree, with few rows and a last contraction of which units share a sum"},
     {"generator", "turned", "a lane for each sum, along what lies side by side where it is read"},
     {"level", "register", "a value between two equations in a thread's registers"},
     {"level", "shared", "a value between two equations in the block's memory"},

@@ -46,8 +46,9 @@ private:
     around.push_back(
         ScheduleBuilder::loop(LoopKind::Block, n, tile.neighbours * view.target->lanes));
     std::vector<LoopNode> walk = outerSums(b);
-    for (const LoopNode &loop : sharedByUnits(view, b.addReduction("k", {view.reduction.back()}),
-                                              tile.units, static_cast<int>(tile.terms)))
+    for (const LoopNode &loop :
+         sharedByUnits(b.addReduction("k", {view.reduction.back()}),
+                       view.opt(view.reduction.back()), tile.units, static_cast<int>(tile.terms)))
       walk.push_back(loop);
     auto overTile = [&](const LeafNode &leaf) {
       std::vector<LoopNode> loops = overRows();

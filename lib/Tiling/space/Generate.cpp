@@ -49,6 +49,47 @@ private:
     return product;
   }
 
+  /// The tree, and the same with the last columns over blocks where the rows do not give every core one.
+  bool addBoth(TreeShape shape) {
+    if (!add(shape))
+      return false;
+    for (int64_t columns : columnsOverBlocks(shape)) {
+      shape.columns = columns;
+      add(shape);
+    }
+    return true;
+  }
+
+  /// Whether no nest in front of the last one, a contraction, has a loop over its columns.
+  bool columnsAreOwn() const {
+    const SpaceNest &last = nests.back();
+    return last.tiled && std::ranges::all_of(nests, [&](const SpaceNest &nest) {
+             return &nest == &last || (!std::ranges::count(nest.spatial, last.spatial.back()) &&
+                                       !std::ranges::count(nest.reduced, last.spatial.back()));
+           });
+  }
+
+  /// Columns of a block: so many that each core has a block, or half of them; no less than a register tile.
+  std::vector<int64_t> columnsOverBlocks(const TreeShape &shape) const {
+    if (!columnsAreOwn())
+      return {};
+    const int n = nests.back().spatial.back();
+    int64_t blocks = (countOf(rowAxes.back()) + shape.rows - 1) / shape.rows;
+    for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
+      blocks *= countOf(rowAxes[r]);
+    const int64_t tile = shape.vectors * target.lanes;
+    std::vector<int64_t> found;
+    for (int64_t wanted = (target.cores + blocks - 1) / blocks; wanted > 1 && found.size() < 2;
+         wanted = (wanted + 1) / 2) {
+      const int64_t columns = roundUp((opt(n) + wanted - 1) / wanted, tile);
+      if (columns < opt(n) && (found.empty() || found.back() != columns))
+        found.push_back(columns);
+      if (wanted == 2)
+        break;
+    }
+    return found;
+  }
+
   /// With room for everything at once only where a block has none for what is live at the same time: then less is
   /// staged, or kept in the block's memory.
   bool add(TreeShape shape) {
@@ -71,13 +112,18 @@ private:
     for (const SpaceNest &nest : nests)
       if (nest.tiled && (!heaviest || points(nest) > points(*heaviest)))
         heaviest = &nest;
-    const int main = heaviest->equations[0];
+    const View view = viewOf(*heaviest);
+    return registerTiles(view, rolesOf(view));
+  }
+
+  /// The contraction of a tiled nest, inside the rows that a block has one of.
+  View viewOf(const SpaceNest &nest) const {
+    const int main = nest.equations[0];
     std::vector<int> without;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
       for (int l : rowAxes[r])
         without.push_back(positionOf(l, main));
-    const View view = makeView(program, target, main, -1, without);
-    return registerTiles(view, rolesOf(view));
+    return makeView(program, target, main, -1, without);
   }
 
   /// Bytes of what products read from outside for each block again.
@@ -143,11 +189,11 @@ private:
       std::ranges::sort(blocks);
       size_t met = 0;
       for (const auto &[seconds, block] : blocks)
-        if (met < kMostBlocks && add({.rows = block,
-                                      .rowsOfTile = tile.rows,
-                                      .vectors = tile.vectors,
-                                      .depth = 1,
-                                      .streamed = {}}))
+        if (met < kMostBlocks && addBoth({.rows = block,
+                                          .rowsOfTile = tile.rows,
+                                          .vectors = tile.vectors,
+                                          .depth = 1,
+                                          .streamed = {}}))
           ++met;
     }
   }
@@ -183,7 +229,23 @@ private:
     });
   }
 
+  /// Few rows and one contraction, behind everything else: its sums in parts.
+  void thinShapes() {
+    const SpaceNest &last = nests.back();
+    if (std::ranges::count_if(nests, [](const SpaceNest &n) { return n.tiled; }) != 1 ||
+        !columnsAreOwn() || last.spatial.size() != 1 || last.reduced.empty())
+      return;
+    const int64_t rows = countOf(rowAxes.back());
+    for (const ThinTile &tile : thinTiles(viewOf(last)))
+      add({.rows = rows,
+           .rowsOfTile = rows,
+           .columns = tile.neighbours * target.lanes,
+           .thin = tile,
+           .streamed = {}});
+  }
+
   void gpuShapes() {
+    thinShapes();
     const int units = target.unitsOf(TreeBuilder::kThreads);
     const int64_t rows = countOf(rowAxes.back());
     for (const std::set<size_t> &streamed : streams())
@@ -191,11 +253,11 @@ private:
         if (perUnit > 1 && units * perUnit > 2 * rows)
           continue;
         for (int64_t vectors : {2, 1})
-          add({.rows = units * perUnit,
-               .rowsOfTile = perUnit,
-               .vectors = vectors,
-               .depth = target.lanes / vectors,
-               .streamed = streamed});
+          addBoth({.rows = units * perUnit,
+                   .rowsOfTile = perUnit,
+                   .vectors = vectors,
+                   .depth = target.lanes / vectors,
+                   .streamed = streamed});
       }
   }
 

@@ -1,5 +1,7 @@
 #include "Tiling/space/TreeBuilder.h"
 
+#include "Tiling/candidates/LoopTemplates.h"
+
 namespace fusec::tiling {
 
 namespace {
@@ -56,10 +58,10 @@ TreeBuilder::TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &n
 }
 
 std::optional<Schedule> TreeBuilder::build() {
-  const GeneratorName name =
-      shape.streamed.empty() ? GeneratorName("tree") : GeneratorName("tree-streamed");
-  schedule.name = name;
-  schedule.units = target.unitsOf(kThreads);
+  schedule.name = shape.thin               ? GeneratorName("tree-thin")
+                  : shape.streamed.empty() ? GeneratorName("tree")
+                                           : GeneratorName("tree-streamed");
+  schedule.units = shape.thin ? shape.thin->units : target.unitsOf(kThreads);
   schedule.lanes = target.lanes;
   addAxes();
   groupNests();
@@ -68,13 +70,15 @@ std::optional<Schedule> TreeBuilder::build() {
   std::vector<LoopNode> around;
   for (const std::vector<int> &row : rowAxes)
     around.push_back(loop(LoopKind::Block, axis(row[0]), axis(row[0]) == m ? shape.rows : 1));
+  if (shape.columns > 0)
+    around.push_back(loop(LoopKind::Block, axis(nests.back().spatial.back()), shape.columns));
   std::vector<TreeNode> body, rows; // rows: of plain nests behind each other
   auto endRows = [&] {
     if (rows.empty())
       return;
     std::vector<LoopNode> loops;
-    if (target.blocksHaveUnits())
-      loops.push_back(loop(LoopKind::Unit, m, shape.rowsOfTile));
+    if (target.blocksHaveUnits() && !unitsShareRows())
+      loops.push_back(loop(LoopKind::Unit, m, rowsOfUnit()));
     loops.push_back(loop(LoopKind::Seq, m, 1));
     append(body, inside(std::move(loops), std::move(rows)));
     rows.clear();
@@ -84,7 +88,10 @@ std::optional<Schedule> TreeBuilder::build() {
       continue; // its reader's loop holds it
     if (nests[n].tiled) {
       endRows();
-      addTiled(n, body);
+      if (shape.thin)
+        addThin(nests[n], body);
+      else
+        addTiled(n, body);
     } else {
       addPlain(nests[n], rows);
     }
@@ -163,7 +170,7 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
   for (int l : own.spatial) {
     const bool streamed = isStreamed(nest + 1) && l == streamLoop(nest + 1);
     const std::optional<int64_t> most =
-        streamed ? std::optional(columnsOf(own))
+        streamed ? std::optional(columnsOf(nest))
                  : program.mostOf(space.loops[static_cast<size_t>(l)].extent);
     if (!most || *most > sharedLeft)
       return MemLevel::Global;
@@ -186,18 +193,23 @@ bool TreeBuilder::placeValues() {
         schedule.edges.push_back({t, level});
       else if (isStreamed(nestOf[e] + 1) && program.tensor(t).kind == TensorKind::Temp)
         return false;
+      else if (shape.columns > 0 && !isOverBlocks(nestOf[e]))
+        return false; // several blocks would write it
     }
   return true;
 }
 
-int64_t TreeBuilder::columnsOf(const SpaceNest &nest) const {
-  const int64_t vectors = (opt(nest.spatial.back()) + target.lanes - 1) / target.lanes;
-  return std::min(shape.vectors, vectors) * target.lanes;
+int64_t TreeBuilder::columnsOfBlock(size_t nest) const {
+  return isOverBlocks(nest) ? shape.columns
+                            : roundUp(opt(nests[nest].spatial.back()), target.lanes);
+}
+
+int64_t TreeBuilder::columnsOf(size_t nest) const {
+  return std::min(shape.vectors * target.lanes, columnsOfBlock(nest));
 }
 
 int64_t TreeBuilder::widthOf(size_t nest) const {
-  return isStreamed(nest) ? roundUp(opt(nests[nest].spatial.back()), target.lanes)
-                          : columnsOf(nests[nest]);
+  return isStreamed(nest) ? columnsOfBlock(nest) : columnsOf(nest);
 }
 
 TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const {
@@ -213,6 +225,16 @@ TreeNode TreeBuilder::inUnits(TreeNode child) const {
   if (!target.blocksHaveUnits())
     return child;
   return ScheduleBuilder::nest({loop(LoopKind::Unit, m, shape.rowsOfTile)}, {std::move(child)});
+}
+
+TreeNode TreeBuilder::overThinTile(const SpaceNest &nest, LeafNode statement) const {
+  std::vector<LoopNode> loops;
+  if (shape.rows > 1)
+    loops.push_back(loop(LoopKind::Unroll, m, 1));
+  loops.push_back(loop(LoopKind::Lane, axis(nest.spatial.back()), shape.thin->neighbours));
+  if (shape.thin->neighbours > 1)
+    loops.push_back(loop(LoopKind::Unroll, axis(nest.spatial.back()), 1));
+  return ScheduleBuilder::nest(std::move(loops), {TreeNode(std::move(statement))});
 }
 
 /// What ends a tile: its values go where others read them, and maps take them on.
@@ -250,7 +272,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
     // The sums of all columns wait in registers while what they sum is made.
     if (shape.rowsOfTile * widthOf(n) / target.lanes > kMostSums)
       fits = false;
-    const int64_t step = columnsOf(nests[n - 1]);
+    const int64_t step = columnsOf(n - 1);
     std::vector<TreeNode> turn;
     addTiled(n - 1, turn);
     stageOperands(nest, nest.reduced[0], step, turn);
@@ -287,10 +309,29 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   if (isStreamed(n) && sharesColumns(n)) {
     const DimExpr &extent = space.loops[static_cast<size_t>(nest.spatial.back())].extent;
     fits = fits && extent.isConst() && extent.constValue() % target.lanes == 0;
-  } else if (!isStreamed(n + 1)) {
+  } else if (!isStreamed(n + 1) && !(isOverBlocks(n) && widthOf(n) == shape.columns)) {
     outer.push_back(loop(LoopKind::Seq, columns, widthOf(n)));
   }
   append(out, inside(std::move(outer), std::move(strip)));
+}
+
+/// All rows of the block's columns, the sums in parts: ThinContractions.cpp.
+void TreeBuilder::addThin(const SpaceNest &nest, std::vector<TreeNode> &out) {
+  const int main = nest.equations[0];
+  std::vector<LoopNode> walk;
+  for (size_t i = 0; i + 1 < nest.reduced.size(); ++i)
+    walk.push_back(loop(LoopKind::Seq, axis(nest.reduced[i]), 1));
+  for (LoopNode &shared : sharedByUnits(axis(nest.reduced.back()), opt(nest.reduced.back()),
+                                        schedule.units, static_cast<int>(shape.thin->terms)))
+    walk.push_back(std::move(shared));
+  out.push_back(overThinTile(nest, leaf(LeafKind::Init, main)));
+  out.push_back(
+      ScheduleBuilder::nest(std::move(walk), {overThinTile(nest, leaf(LeafKind::Compute, main))}));
+  out.push_back(overThinTile(nest, leaf(LeafKind::Combine, main)));
+  if (levels.at(equation(main).outputs[0]) != MemLevel::Register)
+    out.push_back(overThinTile(nest, leaf(LeafKind::Store, main)));
+  for (size_t i = 1; i < nest.equations.size(); ++i)
+    out.push_back(overThinTile(nest, leaf(LeafKind::Compute, nest.equations[i])));
 }
 
 /// Point by point along the loops, vectors along the last one.
@@ -312,9 +353,12 @@ void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
     loops.push_back(loop(LoopKind::Seq, axis(walked[i]), 1));
   if (!walked.empty()) {
     const AxisId x = axis(walked.back());
-    const int64_t step =
-        std::min(kVectorsOfRow * target.lanes, roundUp(opt(walked.back()), target.lanes));
-    loops.push_back(loop(LoopKind::Seq, x, step));
+    const int64_t units = unitsShareRows() ? schedule.units : 1,
+                  share = (opt(walked.back()) + units - 1) / units,
+                  step = std::min(kVectorsOfRow * target.lanes, roundUp(share, target.lanes));
+    loops.push_back(loop(LoopKind::Seq, x, units * step));
+    if (units > 1)
+      loops.push_back(loop(LoopKind::Unit, x, step));
     if (step > target.lanes)
       loops.push_back(loop(LoopKind::Unroll, x, target.lanes));
     loops.push_back(loop(LoopKind::Lane, x, 1));

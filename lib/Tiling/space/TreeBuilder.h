@@ -1,12 +1,13 @@
 #pragma once
 // Makes a schedule of one tree: nests of equations inside blocks of the rows that they share.
 #include "Target/Target.h"
-#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/candidates/ThinTiles.h"
 #include "Tiling/space/SpaceNests.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace fusec::tiling {
@@ -20,6 +21,11 @@ struct TreeShape {
   int64_t rowsOfTile = 1; // of a register tile: on a GPU, of a thread
   int64_t vectors = 1;    // of a register tile along the columns, at most
   int64_t depth = 1;      // of what is staged along a sum, on a GPU
+  /// Columns of the last nest that a block makes, of all that the nests in front have made: MCFuser's h bound to
+  /// blocks, each of which makes what it sums for itself. 0: all columns.
+  int64_t columns = 0;
+  /// On a GPU, units share the sums of the last nest, of whose rows a block has all: MCFuser's k split over units.
+  std::optional<ThinTile> thin = std::nullopt;
   /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
   /// in the block's memory. Positions among the nests.
   std::set<size_t> streamed;
@@ -50,6 +56,10 @@ private:
   /// The loop along which a streamed nest's values are made and summed.
   int streamLoop(size_t nest) const { return nests[nest].reduced[0]; }
 
+  /// Whether blocks share the columns of the nest.
+  bool isOverBlocks(size_t nest) const { return shape.columns > 0 && nest + 1 == nests.size(); }
+  /// The nest's columns that a block has, of which steps are made.
+  int64_t columnsOfBlock(size_t nest) const;
   /// Whether the nest that makes what a streamed one sums has loops over the latter's columns.
   bool sharesColumns(size_t nest) const;
 
@@ -61,17 +71,22 @@ private:
   std::vector<size_t> nestsReading(TensorId tensor) const;
 
   void addTiled(size_t nest, std::vector<TreeNode> &out);
+  void addThin(const SpaceNest &nest, std::vector<TreeNode> &out);
   void addPlain(const SpaceNest &nest, std::vector<TreeNode> &out);
   std::vector<TreeNode> finishes(const SpaceNest &nest) const;
 
   /// The register tile of a nest: rows and columns beside those that loops around it step over.
   TreeNode overTile(const SpaceNest &nest, LeafNode leaf) const;
+  TreeNode overThinTile(const SpaceNest &nest, LeafNode leaf) const;
+  /// Whether a block has fewer rows than units, which then share each.
+  bool unitsShareRows() const { return shape.thin && shape.rows % schedule.units != 0; }
+  int64_t rowsOfUnit() const { return shape.thin ? shape.rows / schedule.units : shape.rowsOfTile; }
   /// On a GPU, the rows of a unit.
   TreeNode inUnits(TreeNode child) const;
   void stageOperands(const SpaceNest &nest, int reduced, int64_t depth, std::vector<TreeNode> &out);
   void packConstants(const SpaceNest &nest);
   /// Columns of a register tile, and of what a block does at once: all of a streamed nest's.
-  int64_t columnsOf(const SpaceNest &nest) const;
+  int64_t columnsOf(size_t nest) const;
   int64_t widthOf(size_t nest) const;
 
   const LoopSpace &space;

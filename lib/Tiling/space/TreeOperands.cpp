@@ -45,7 +45,7 @@ void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t dept
           elements *= *most;
         }
       digits.push_back({axis(n)});
-      elements *= columnsOf(nest);
+      elements *= columnsOf(nestOf[static_cast<size_t>(main)]);
     }
     const int64_t bytes = roundUp(elements * elementBytes, 128);
     if (bytes > sharedLeft)

@@ -11,6 +11,23 @@ using namespace fusec::test;
 
 namespace {
 
+/// Whether a tree has blocks along axis `position` of equation e.
+bool hasBlocksAlong(const std::string &text, const char *target, int e, int position) {
+  const ExprProgram pattern = patternFrom(text);
+  const tiling::ScheduledProgram program(pattern);
+  const auto alongIt = [&](const Schedule &schedule) {
+    const TreeNode *node = &schedule.tree.at(0);
+    while (const LoopNode *block = node->loop(LoopKind::Block)) {
+      if (const AxisUse *use = schedule.axes[block->axis].in(e);
+          use && std::ranges::count(use->positions, position))
+        return true;
+      node = &block->children.at(0);
+    }
+    return false;
+  };
+  return std::ranges::any_of(tiling::treeCandidates(program, targetNamed(target)), alongIt);
+}
+
 std::vector<std::string> namesOf(const std::string &text, const char *target) {
   const ExprProgram pattern = patternFrom(text);
   const tiling::ScheduledProgram program(pattern);
@@ -128,6 +145,45 @@ TEST_CASE("trees: sums of rows between products, and a residual around them") {
             .map("r", "m:34, n:40", "sub(%c[m, n], %g[m])")
             .reduction("e", "m:34, h:24; n:40", "sum", "mul(%r[m, n], %u[n, h])")
             .map("y", "m:34, h:24", "add(%e[m, h], %x[m, h])"));
+}
+
+TEST_CASE("trees: blocks share the columns of a few rows, each with what it sums made for itself") {
+  const std::string many = "symbol n = 1..3000 opt 700 divisor 1\n";
+  for (const char *target : {"x86-64-v3", "sm_80", "gfx90a"}) {
+    INFO(target);
+    CHECK(hasBlocksAlong(chain("20", "8", "33", "300"), target, 1, 1));
+    CHECK(hasBlocksAlong(chain("20", "8", "33", "n", many), target, 1, 1));
+    CHECK(!hasBlocksAlong(chain("65536", "8", "33", "300"), target, 1, 1)); // enough blocks
+    // Several blocks would write what others need.
+    CHECK(!hasBlocksAlong(chain("20", "8", "33", "300").output("c"), target, 1, 1));
+  }
+  check(chain("20", "8", "33", "300"));
+  check(chain("20", "8", "33", "n", many), {301}, 0, 1);
+  check(chain("3", "8", "33", "100").map("y", "m:3, h:100", "neg(%e[m, h])"));
+}
+
+TEST_CASE("trees: few rows, sums of them, and a product whose sums units share") {
+  const auto normed = [](const std::string &m, const std::string &k, const std::string &n) {
+    return ProgramText("normed", kSymbols)
+        .input("x", m + "," + k)
+        .input("w", k + "," + n)
+        .reduction("g", "m:" + m + "; k:" + k, "max", "%x[m, k]")
+        .map("h", "m:" + m, "neg(%g[m])")
+        .map("r", "m:" + m + ", k:" + k, "add(%x[m, k], %h[m])")
+        .reduction("c", "m:" + m + ", n:" + n + "; k:" + k, "sum", "mul(%r[m, k], %w[k, n])")
+        .map("y", "m:" + m + ", n:" + n, "max(%c[m, n], 0.0)");
+  };
+  for (const char *target : {"sm_80", "gfx90a"}) {
+    INFO(target);
+    CHECK(contains(namesOf(normed("8", "300", "70"), target), "tree-thin"));
+    CHECK(!contains(namesOf(normed("9", "300", "70"), target), "tree-thin"));
+    CHECK(!contains(namesOf(normed("n", "300", "70"), target), "tree-thin"));
+  }
+  CHECK(!contains(namesOf(normed("8", "300", "70"), "x86-64-v3"), "tree-thin"));
+  check(normed("8", "300", "70"), {}, 0, 1);
+  check(normed("3", "128", "64"), {}, 0, 1);
+  check(normed("5", "n", "133"), {37}, 0, 1);
+  check(normed("2", "40", "n"), {64}, 0, 1);
 }
 
 TEST_CASE("trees: what others need leaves the kernel") {
