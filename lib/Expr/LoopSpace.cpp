@@ -182,7 +182,7 @@ static bool readsWindows(const Equation &e) {
          });
 }
 
-std::string whyNoTree(const LoopSpace &space) {
+std::string whyNoNest(const LoopSpace &space) {
   for (const Equation *e : space.equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
       return e->name + " is neither a map nor a reduction";
@@ -191,8 +191,12 @@ std::string whyNoTree(const LoopSpace &space) {
     if (readsWindows(*e))
       return e->name + " sums windows, which a kernel of its own copies";
   }
-  if (!space.rows.empty())
-    return "";
+  return "";
+}
+
+std::string whyNoTree(const LoopSpace &space) {
+  if (std::string reason = whyNoNest(space); !reason.empty() || !space.rows.empty())
+    return reason;
   for (const InsideRead &read : space.reads)
     for (size_t d = 0; d < read.own.size(); ++d)
       if (!read.own[d]) // of a map or a reduction, which has an axis for each dimension

@@ -49,6 +49,9 @@ struct LoopSpace {
 
 LoopSpace loopSpace(const std::vector<const Equation *> &equations);
 
+/// Why one of the equations has no place among other nests of loops, for people; empty where all may have one.
+std::string whyNoNest(const LoopSpace &space);
+
 /// Why no tree of loops holds all equations, contractions among them, with rows of several blocks, for people: "e reads
 /// c at other points than its own along m, their only common loop". Empty where there is one.
 std::string whyNoTree(const LoopSpace &space);

@@ -14,6 +14,22 @@ namespace {
 constexpr size_t kMostTiles = 2;  // register tiles
 constexpr size_t kMostBlocks = 3; // sizes of a block's rows, the best by volume
 
+/// Whether no nest in front of the last one, a contraction, has a loop over its columns.
+bool lastColumnsAreOwn(const std::vector<SpaceNest> &nests) {
+  const SpaceNest &last = nests.back();
+  return last.tiled && std::ranges::all_of(nests, [&](const SpaceNest &nest) {
+           return &nest == &last || (!std::ranges::count(nest.spatial, last.spatial.back()) &&
+                                     !std::ranges::count(nest.reduced, last.spatial.back()));
+         });
+}
+
+/// Whether the only sum with columns stands behind everything else, which is made for all of its columns.
+bool endsInProduct(const std::vector<SpaceNest> &nests) {
+  return std::ranges::count_if(nests, [](const SpaceNest &nest) { return nest.tiled; }) == 1 &&
+         lastColumnsAreOwn(nests) && nests.back().spatial.size() == 1 &&
+         !nests.back().reduced.empty();
+}
+
 class TreeGenerator {
 public:
   TreeGenerator(const ScheduledProgram &program, const Target &target)
@@ -21,7 +37,10 @@ public:
         nests(spaceNests(space)), rowAxes(mergedRows(space, program)) {}
 
   std::vector<Schedule> run() {
-    if (target.blocksHaveUnits())
+    if (rowAxes.empty()) {
+      if (target.blocksHaveUnits())
+        thinShapes();
+    } else if (target.blocksHaveUnits())
       gpuShapes();
     else
       cpuShapes();
@@ -60,18 +79,9 @@ private:
     return true;
   }
 
-  /// Whether no nest in front of the last one, a contraction, has a loop over its columns.
-  bool columnsAreOwn() const {
-    const SpaceNest &last = nests.back();
-    return last.tiled && std::ranges::all_of(nests, [&](const SpaceNest &nest) {
-             return &nest == &last || (!std::ranges::count(nest.spatial, last.spatial.back()) &&
-                                       !std::ranges::count(nest.reduced, last.spatial.back()));
-           });
-  }
-
   /// Columns of a block: so many that each core has a block, or half of them; no less than a register tile.
   std::vector<int64_t> columnsOverBlocks(const TreeShape &shape) const {
-    if (!columnsAreOwn())
+    if (!lastColumnsAreOwn(nests))
       return {};
     const int n = nests.back().spatial.back();
     int64_t blocks = (countOf(rowAxes.back()) + shape.rows - 1) / shape.rows;
@@ -231,11 +241,10 @@ private:
 
   /// Few rows and one contraction, behind everything else: its sums in parts.
   void thinShapes() {
-    const SpaceNest &last = nests.back();
-    if (std::ranges::count_if(nests, [](const SpaceNest &n) { return n.tiled; }) != 1 ||
-        !columnsAreOwn() || last.spatial.size() != 1 || last.reduced.empty())
+    if (!endsInProduct(nests))
       return;
-    const int64_t rows = countOf(rowAxes.back());
+    const SpaceNest &last = nests.back();
+    const int64_t rows = rowAxes.empty() ? 1 : countOf(rowAxes.back());
     for (const ThinTile &tile : thinTiles(viewOf(last)))
       add({.rows = rows,
            .rowsOfTile = rows,
@@ -277,12 +286,16 @@ bool hasSeveralContractions(const std::vector<const Equation *> &equations) {
 
 bool hasTree(const ScheduledProgram &program) {
   if (program.scan || program.equations.size() < 2 ||
-      std::ranges::none_of(program.equations, [](const Equation *e) { return isContraction(*e); }))
+      std::ranges::none_of(program.equations, [](const Equation *e) { return sharesFactor(*e); }))
     return false;
   const LoopSpace space = loopSpace(program.equations);
-  if (!whyNoTree(space).empty())
+  if (!whyNoNest(space).empty())
     return false;
   const std::vector<SpaceNest> nests = spaceNests(space);
+  if (space.rows.empty()) // a matrix times one row, of which the blocks share the columns
+    return nests.size() > 1 && endsInProduct(nests);
+  if (std::ranges::none_of(program.equations, [](const Equation *e) { return isContraction(*e); }))
+    return false;
   auto nestOf = [&](int equation) {
     return std::ranges::find_if(nests, [&](const SpaceNest &nest) {
       return std::ranges::count(nest.equations, equation) != 0;

@@ -79,7 +79,8 @@ std::optional<Schedule> TreeBuilder::build() {
     std::vector<LoopNode> loops;
     if (target.blocksHaveUnits() && !unitsShareRows())
       loops.push_back(loop(LoopKind::Unit, m, rowsOfUnit()));
-    loops.push_back(loop(LoopKind::Seq, m, 1));
+    if (m >= 0)
+      loops.push_back(loop(LoopKind::Seq, m, 1));
     append(body, inside(std::move(loops), std::move(rows)));
     rows.clear();
   };
@@ -133,7 +134,7 @@ void TreeBuilder::addAxis(const std::vector<int> &loops) {
 void TreeBuilder::addAxes() {
   for (const std::vector<int> &row : rowAxes)
     addAxis(row);
-  m = AxisId(schedule.axes.size() - 1);
+  m = rowAxes.empty() ? AxisId() : AxisId(schedule.axes.size() - 1);
   for (size_t l = 0; l < space.loops.size(); ++l)
     if (axes[l] < 0)
       addAxis({static_cast<int>(l)});

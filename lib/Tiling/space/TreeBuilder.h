@@ -96,7 +96,7 @@ private:
   const Target &target;
   TreeShape shape;
   Schedule schedule;
-  AxisId m;                    // of the rows that a block has several of
+  AxisId m;                    // of the rows that a block has several of, if any, if any
   std::vector<AxisId> axes;    // by loop of the space
   std::vector<size_t> nestOf;  // by equation
   std::vector<size_t> groupOf; // by nest: plain ones behind each other share the loop over rows

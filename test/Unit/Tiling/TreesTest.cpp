@@ -176,11 +176,14 @@ TEST_CASE("trees: few rows, sums of them, and a product whose sums units share")
   for (const char *target : {"sm_80", "gfx90a"}) {
     INFO(target);
     CHECK(contains(namesOf(normed("8", "300", "70"), target), "tree-thin"));
+    CHECK(contains(namesOf(normed("1", "300", "70"), target), "tree-thin")); // no rows at all
     CHECK(!contains(namesOf(normed("9", "300", "70"), target), "tree-thin"));
     CHECK(!contains(namesOf(normed("n", "300", "70"), target), "tree-thin"));
   }
   CHECK(!contains(namesOf(normed("8", "300", "70"), "x86-64-v3"), "tree-thin"));
   check(normed("8", "300", "70"), {}, 0, 1);
+  check(normed("1", "300", "70"), {}, 0, 1);
+  check(normed("1", "n", "133"), {37}, 0, 1);
   check(normed("3", "128", "64"), {}, 0, 1);
   check(normed("5", "n", "133"), {37}, 0, 1);
   check(normed("2", "40", "n"), {64}, 0, 1);
