@@ -60,8 +60,6 @@ std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts);
 std::vector<int> twoPhaseStarts(const ExprProgram &pattern, const ExprProgram &made);
 std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &target);
 std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t position);
-std::vector<int64_t> sharedFactorChoices(const ExprProgram &pattern, const Target &target);
-std::optional<ExprProgram> sharedFactor(const ExprProgram &pattern, int64_t);
 std::optional<ExprProgram> copyOperands(const ExprProgram &pattern, int64_t);
 std::vector<int> copyOperandsStarts(const ExprProgram &pattern, const ExprProgram &made);
 std::optional<ExprProgram> wavefront(const ExprProgram &pattern, int64_t);

@@ -6,7 +6,8 @@
 
 namespace fusec {
 
-bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
+/// True if index d of a Read or ReadIf is axis d of its equation, alone.
+static bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
   size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
   if (first + d >= read.args.size())
     return false;

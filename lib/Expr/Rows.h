@@ -21,9 +21,6 @@ struct RowFacts {
 RowFacts rowFacts(const Equation &equation);
 std::vector<int> commonRows(const std::vector<const RowFacts *> &group);
 
-/// True if index d of a Read or ReadIf is axis d of its equation, alone.
-bool readsOwnRow(const Equation &reader, const Scalar &read, int d);
-
 /// Why `map` cannot end the loops of `reduction` with its result still in registers, for people; empty if it can: it is
 /// a map over the same spatial domain and reads the result at its own point alone.
 std::string whyNotFinishing(const Equation &reduction, const Equation &map);

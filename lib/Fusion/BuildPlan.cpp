@@ -321,7 +321,6 @@ public:
                 options.mode == SearchMode::Souffle || options.mode == SearchMode::PowerFusion,
                 hasWavefronts(target, options),
                 infoOf(options.mode).joinsContractions,
-                infoOf(options.mode).full,
                 infoOf(options.mode).trees},
         target(target), oracle(oracle), options(options) {
     countUses(program.items, context.uses);

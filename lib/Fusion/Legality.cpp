@@ -1,18 +1,14 @@
 #include "Fusion/Legality.h"
 
 #include "Expr/Arguments.h"
-#include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
 #include "Expr/LoopSpace.h"
 #include "Expr/Rows.h"
-#include "Expr/SharedWalk.h"
 #include "Expr/Wavefront.h"
-#include "Fusion/CutPattern.h"
 #include "Support/DimLimits.h"
 #include "Support/TunedSizes.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace fusec {
 
@@ -153,46 +149,6 @@ std::vector<const Equation *> equationsOf(const SearchGraph &region,
   return equations;
 }
 
-// Most sets fail the first tests, before anything is rewritten.
-const Equation *contractionOfWalk(const FusionContext &context, const SearchGraph &region,
-                                  const std::vector<int> &vertices) {
-  constexpr size_t kMostVertices = 8;
-  if (vertices.size() > kMostVertices)
-    return nullptr;
-  int reductions = 0;
-  const Equation *contraction = nullptr;
-  for (int v : vertices) {
-    const SearchGraph::Vertex &vertex = region.vertices[v];
-    reductions += vertex.kind == EquationKind::Reduction;
-    if (!vertex.sharesFactor)
-      continue;
-    if (contraction)
-      return nullptr;
-    contraction = vertex.equation;
-  }
-  if (!contraction || reductions < 2)
-    return nullptr;
-  const bool shares = std::any_of(vertices.begin(), vertices.end(), [&](int v) {
-    const SearchGraph::Vertex &vertex = region.vertices[v];
-    return vertex.kind == EquationKind::Reduction && vertex.equation != contraction &&
-           sameTerms(*vertex.equation, *contraction);
-  });
-  if (!shares || !onlyLastIsNeeded(context, region, vertices))
-    return nullptr;
-  const auto [known, isNew] = region.walks.try_emplace(vertices, nullptr);
-  if (!isNew)
-    return known->second;
-  std::vector<TensorId> arguments;
-  const ExprProgram alone = cutProgram(
-      context.program, equationsOf(region, vertices),
-      [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
-  const std::optional<ExprProgram> repaired = repairCascades(alone);
-  std::vector<const Equation *> made;
-  for (size_t i = 0; repaired && i < repaired->items.size(); ++i)
-    made.push_back(&std::get<Equation>(repaired->items[i].value));
-  return known->second = sharedWalk(made) ? contraction : nullptr;
-}
-
 /// Scans and what stands between them run as one scan, one a step behind the other (Expr/Wavefront.h).
 static std::string whyNoWavefront(const FusionContext &context, const SearchGraph &region,
                                   const std::vector<int> &vertices) {
@@ -269,8 +225,6 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
     return whyNoWavefront(context, region, vertices);
   if (context.packs &&
       (isPack(context, region, vertices) || isConcatenation(context, region, vertices)))
-    return "";
-  if (context.sharedWalks && contractionOfWalk(context, region, vertices))
     return "";
   if (std::string reason = whyOnceForBatch(context, region, vertices); !reason.empty())
     return reason;

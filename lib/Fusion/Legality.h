@@ -14,24 +14,16 @@ struct FusionContext {
   bool wavefronts = false;
   /// Kernels may hold a contraction with the map that finishes it, and in packs.
   bool joinsContractions = true;
-  /// Kernels may hold a contraction and reductions of its rows, in one walk over the terms of both.
-  bool sharedWalks = false;
   /// Kernels may hold any number of contractions and what lies between them, if one tree of loops does (LoopSpace.h).
   bool trees = false;
 };
 
-/// The contraction among reductions that use each other whose walk over its terms serves the others too, once cascades
-/// are repaired (Expr/SharedWalk.h). Null if the vertices are something else.
-const Equation *contractionOfWalk(const FusionContext &context, const SearchGraph &region,
-                                  const std::vector<int> &vertices);
-
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,
 /// and only a map that finishes it joins one". Empty if they can: a kernel's equations run over common rows
 /// (Expr/Rows.h) without contractions, or have none and run in one block, or are a reduction and the map that
-/// finishes it, or reductions whose results one map puts together, or a contraction and reductions of its rows that one
-/// walk serves (Expr/SharedWalk.h), or, with `trees`, contractions and what lies between them with a tree of loops
-/// (Expr/LoopSpace.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts that do not need each
-/// other, of which each is one of these. Order among kernels is not looked at (staysAcyclic).
+/// finishes it, or reductions whose results one map puts together, or, with `trees`, contractions and what lies between
+/// them with a tree of loops (Expr/LoopSpace.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts
+/// that do not need each other, of which each is one of these. Order among kernels is not looked at (staysAcyclic).
 std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices);
 

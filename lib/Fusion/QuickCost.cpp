@@ -138,13 +138,11 @@ QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const 
       counts.writtenBytes += bytesOf(t);
   }
   double parallel = 1; // values that can be made side by side
-  const Equation *tiled = equations.size() > 2 && context.sharedWalks
-                              ? contractionOfWalk(context, region, vertices)
-                              : nullptr;
+  const Equation *tiled = nullptr;
   const bool one = std::all_of(equations.begin() + 1, equations.end(), [&](const Equation *e) {
     return finishesReduction(*equations.front(), *e);
   });
-  if (!tiled && one)
+  if (one)
     tiled = equations.front();
   if (!tiled && collectsResults(equations))
     tiled = equations.back();

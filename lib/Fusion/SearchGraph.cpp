@@ -53,7 +53,6 @@ SearchGraph makeSearchGraph(const std::vector<Item> &items) {
       v.hasElements = std::none_of(equation->axes.begin(), equation->axes.end(),
                                    [](const Axis &axis) { return axis.extent.isConst(0); });
       v.contraction = isContraction(*equation);
-      v.sharesFactor = sharesFactor(*equation);
       v.reads = tensorsRead(*equation);
       v.writes = tensorsWritten(*equation);
       for (const Axis &axis : equation->axes)

@@ -21,14 +21,12 @@ struct SearchGraph {
     // Facts of the equation, for tests of legality.
     EquationKind kind{};
     bool hasElements = true;
-    bool contraction = false, sharesFactor = false; // Expr/transforms/Profile.h
+    bool contraction = false; // isContraction, Expr/transforms/Profile.h
     std::vector<int> producers, consumers; // without repetition, ascending; of values and sizes
     std::vector<TensorId> reads, writes;
     std::vector<SymbolId> sizes; // symbols of its axes, ascending
   };
   std::vector<Vertex> vertices;
-  /// Cache of contractionOfWalk (Legality.h), which rewrites equations to know.
-  mutable std::unordered_map<std::vector<int>, const Equation *, VerticesHash> walks;
   /// Cache of the reasons why groups with contractions have no tree (Legality.cpp).
   mutable std::unordered_map<std::vector<int>, std::string, VerticesHash> treeless;
   /// The vertices that staysAcyclic has visited, marked with numbers that each call uses once.

@@ -17,12 +17,10 @@ Candidates plainCandidates(const ScheduledProgram &program, const Target &target
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
                         program.expr.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
-    Candidates out = sharedWalkCandidates(program, target);
     // Contractions need tiles, which a nest among others has not.
-    if (std::ranges::none_of(equations, [](const Equation *e) { return isContraction(*e); }))
-      for (Schedule &schedule : stitchCandidates(program, target, meter))
-        out.push_back(std::move(schedule));
-    return out;
+    return std::ranges::any_of(equations, [](const Equation *e) { return isContraction(*e); })
+               ? Candidates{}
+               : stitchCandidates(program, target, meter);
   }
   View view = makeView(program, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {

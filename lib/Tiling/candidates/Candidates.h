@@ -17,8 +17,7 @@ Candidates plainCandidates(const ScheduledProgram &program, const Target &target
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
-/// `leastDepth`: steps of k between two barriers, at least.
-Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
+Candidates gpuContractionCandidates(const View &view);
 /// On a GPU: for products of a few rows with a large matrix; none for others.
 Candidates thinContractionCandidates(const View &view);
 Candidates scanCandidates(const ScheduledProgram &program, const Target &target);
@@ -26,8 +25,6 @@ Candidates scanCandidates(const ScheduledProgram &program, const Target &target)
 Candidates gridScanCandidates(const ScheduledProgram &program, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
-/// For a contraction and reductions of its rows that share its walk; none for others.
-Candidates sharedWalkCandidates(const ScheduledProgram &program, const Target &target);
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
 /// outputs than one block is for.
 Candidates stitchCandidates(const ScheduledProgram &program, const Target &target,

@@ -210,21 +210,17 @@ static bool sumsRowsOfMatrix(const View &view) {
          });
 }
 
-Candidates gpuContractionCandidates(const View &view, int64_t leastDepth) {
+Candidates gpuContractionCandidates(const View &view) {
   if (view.spatial.empty())
     return reductionCandidates(view);
   Candidates candidates;
-  if (leastDepth == 1 && sumsRowsOfMatrix(view))
+  if (sumsRowsOfMatrix(view))
     candidates = reductionCandidates(view);
   for (Staging staging : {Staging::Elements, Staging::Boxes})
     for (BlockTile tile : {BlockTile{8, 2, 1, 16}, BlockTile{4, 1, 1, 32}, BlockTile{16, 1, 4, 16},
-                           BlockTile{8, 1, 4, 32}, BlockTile{4, 1, 4, 32}}) {
-      tile.depth = std::max(tile.depth, leastDepth);
+                           BlockTile{8, 1, 4, 32}, BlockTile{4, 1, 4, 32}})
       if (std::optional<Schedule> schedule = GpuContraction(view, tile, staging).build())
         candidates.push_back(std::move(*schedule));
-    }
-  if (leastDepth > 1)
-    return candidates;
   for (Schedule &schedule : thinContractionCandidates(view))
     candidates.push_back(std::move(schedule));
   // Nothing of a depthwise window is used by another lane but what the caches have: a tile would only be in the way.

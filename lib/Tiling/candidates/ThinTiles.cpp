@@ -39,8 +39,7 @@ public:
 private:
   /// Few rows, or one that is all that the sum has beside the matrix.
   bool isThin() const {
-    if (view.reduction.empty() || view.spatial.empty() ||
-        columns() * pointsOf(view, view.reduction) < kLeastMatrix)
+    if (view.reduction.empty() || columns() * pointsOf(view, view.reduction) < kLeastMatrix)
       return false;
     const bool known = std::ranges::all_of(
         roles.rows, [&](const std::vector<int> &group) { return view.extent(group).isConst(); });

@@ -1,6 +1,7 @@
 #include "Tiling/space/Generate.h"
 
 #include "Expr/transforms/Profile.h"
+#include "Tiling/candidates/ContractionRoles.h"
 #include "Tiling/candidates/RegisterTiles.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/space/TreeBuilder.h"
@@ -27,7 +28,14 @@ bool lastColumnsAreOwn(const std::vector<SpaceNest> &nests) {
 bool endsInProduct(const std::vector<SpaceNest> &nests) {
   return std::ranges::count_if(nests, [](const SpaceNest &nest) { return nest.tiled; }) == 1 &&
          lastColumnsAreOwn(nests) && nests.back().spatial.size() == 1 &&
-         !nests.back().reduced.empty();
+         nests.back().reduced.size() == 1;
+}
+
+std::vector<int> flat(const AxisGroups &groups) {
+  std::vector<int> positions;
+  for (const std::vector<int> &group : groups)
+    positions.insert(positions.end(), group.begin(), group.end());
+  return positions;
 }
 
 class TreeGenerator {
@@ -37,10 +45,9 @@ public:
         nests(spaceNests(space)), rowAxes(mergedRows(space, program)) {}
 
   std::vector<Schedule> run() {
-    if (rowAxes.empty()) {
-      if (target.blocksHaveUnits())
-        thinShapes();
-    } else if (target.blocksHaveUnits())
+    if (rowAxes.empty())
+      thinShapes();
+    else if (target.blocksHaveUnits())
       gpuShapes();
     else
       cpuShapes();
@@ -70,13 +77,12 @@ private:
 
   /// The tree, and the same with the last columns over blocks where the rows do not give every core one.
   bool addBoth(TreeShape shape) {
-    if (!add(shape))
-      return false;
+    bool any = add(shape);
     for (int64_t columns : columnsOverBlocks(shape)) {
       shape.columns = columns;
-      add(shape);
+      any = add(shape) || any;
     }
-    return true;
+    return any;
   }
 
   /// Columns of a block: so many that each core has a block, or half of them; no less than a register tile.
@@ -94,8 +100,6 @@ private:
       const int64_t columns = roundUp((opt(n) + wanted - 1) / wanted, tile);
       if (columns < opt(n) && (found.empty() || found.back() != columns))
         found.push_back(columns);
-      if (wanted == 2)
-        break;
     }
     return found;
   }
@@ -104,13 +108,17 @@ private:
   /// staged, or kept in the block's memory.
   bool add(TreeShape shape) {
     std::optional<Schedule> made = build(shape);
-    if (made && storageOf({*made, program}).sharedBytes > double(target.sharedBytesPerBlock)) {
+    if (made && !hasRoom(*made)) {
       shape.room = target.sharedBytesPerBlock;
       made = build(shape);
     }
-    if (made)
-      out.push_back(std::move(*made));
-    return made.has_value();
+    if (!made || !hasRoom(*made))
+      return false;
+    out.push_back(std::move(*made));
+    return true;
+  }
+  bool hasRoom(const Schedule &schedule) const {
+    return storageOf({schedule, program}).sharedBytes <= double(target.sharedBytesPerBlock);
   }
   std::optional<Schedule> build(const TreeShape &shape) const {
     return TreeBuilder(space, nests, rowAxes, program, target, shape).build();
@@ -244,8 +252,19 @@ private:
     if (!endsInProduct(nests))
       return;
     const SpaceNest &last = nests.back();
+    const View view = viewOf(last);
+    const int main = last.equations[0];
+    std::vector<int> rowPositions;
+    if (!rowAxes.empty())
+      for (int l : rowAxes.back())
+        rowPositions.push_back(positionOf(l, main));
+    // What lanes and rows are by the operands has to be what the tree's loops make of them.
+    const ContractionRoles roles(view);
+    const AxisGroups columns = {{positionOf(last.spatial.back(), main)}};
+    if (!roles.outside.empty() || roles.columns != columns || flat(roles.rows) != rowPositions)
+      return;
     const int64_t rows = rowAxes.empty() ? 1 : countOf(rowAxes.back());
-    for (const ThinTile &tile : thinTiles(viewOf(last)))
+    for (const ThinTile &tile : thinTiles(view))
       add({.rows = rows,
            .rowsOfTile = rows,
            .columns = tile.neighbours * target.lanes,
@@ -284,7 +303,7 @@ bool hasSeveralContractions(const std::vector<const Equation *> &equations) {
   return std::ranges::count_if(equations, [](const Equation *e) { return isContraction(*e); }) > 1;
 }
 
-bool hasTree(const ScheduledProgram &program) {
+bool hasTree(const ScheduledProgram &program, const Target &target) {
   if (program.scan || program.equations.size() < 2 ||
       std::ranges::none_of(program.equations, [](const Equation *e) { return sharesFactor(*e); }))
     return false;
@@ -292,8 +311,8 @@ bool hasTree(const ScheduledProgram &program) {
   if (!whyNoNest(space).empty())
     return false;
   const std::vector<SpaceNest> nests = spaceNests(space);
-  if (space.rows.empty()) // a matrix times one row, of which the blocks share the columns
-    return nests.size() > 1 && endsInProduct(nests);
+  if (space.rows.empty()) // a matrix times one row, of which a GPU's blocks share the columns
+    return target.blocksHaveUnits() && nests.size() > 1 && endsInProduct(nests);
   if (std::ranges::none_of(program.equations, [](const Equation *e) { return isContraction(*e); }))
     return false;
   auto nestOf = [&](int equation) {
@@ -310,7 +329,7 @@ bool hasTree(const ScheduledProgram &program) {
 }
 
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
-  return hasTree(program) ? TreeGenerator(program, target).run() : std::vector<Schedule>{};
+  return hasTree(program, target) ? TreeGenerator(program, target).run() : std::vector<Schedule>{};
 }
 
 } // namespace fusec::tiling

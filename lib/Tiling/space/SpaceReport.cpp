@@ -28,7 +28,7 @@ std::string tilesText(const TiledExpression &one, const SpaceOperands &operands,
 
 std::optional<SpaceReport> spaceReport(const ExprProgram &pattern, const Target &target) {
   const ScheduledProgram program(pattern);
-  if (!hasTree(program))
+  if (!hasTree(program, target))
     return std::nullopt;
   LoopSpace space = loopSpace(program.equations);
   if (space.loops.size() > kMostLoops)

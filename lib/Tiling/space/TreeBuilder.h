@@ -78,7 +78,7 @@ private:
   /// The register tile of a nest: rows and columns beside those that loops around it step over.
   TreeNode overTile(const SpaceNest &nest, LeafNode leaf) const;
   TreeNode overThinTile(const SpaceNest &nest, LeafNode leaf) const;
-  /// Whether a block has fewer rows than units, which then share each.
+  /// Whether the rows do not give each unit as many as the others: then all units share each row.
   bool unitsShareRows() const { return shape.thin && shape.rows % schedule.units != 0; }
   int64_t rowsOfUnit() const { return shape.thin ? shape.rows / schedule.units : shape.rowsOfTile; }
   /// On a GPU, the rows of a unit.
@@ -96,7 +96,7 @@ private:
   const Target &target;
   TreeShape shape;
   Schedule schedule;
-  AxisId m;                    // of the rows that a block has several of, if any, if any
+  AxisId m;                    // of the rows that a block has several of, if any
   std::vector<AxisId> axes;    // by loop of the space
   std::vector<size_t> nestOf;  // by equation
   std::vector<size_t> groupOf; // by nest: plain ones behind each other share the loop over rows

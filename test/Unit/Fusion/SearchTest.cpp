@@ -335,7 +335,7 @@ TEST_CASE("search: what takes equally long is told apart by what it computes, no
   CHECK(tie != accurate.tieOf({{{0, 1}}, {{2}}}));
 }
 
-TEST_CASE("search: a sum of rows and the contraction that its factor reaches are one kernel") {
+TEST_CASE("search: a sum of rows and the contraction that needs it are one kernel, a tree") {
   auto rms = [](const std::string &normalised) {
     return ProgramText("rms")
         .input("x", "64,256")
@@ -344,22 +344,14 @@ TEST_CASE("search: a sum of rows and the contraction that its factor reaches are
         .map("n", "i:64, k:256", normalised)
         .reduction("y", "i:64, j:128; k:256", "sum", "mul(%n[i, k], %w[k, j])");
   };
-  const std::string quotient = "div(%x[i, k], sqrt(%s[i]))";
-  const std::string reason = "y is a contraction, which only one map that finishes it joins";
   auto why = [](Fixture &f) {
     f.context.packs = false;
     return whyNotOneKernel(f.context, f.region, f.vertices({"s", "n", "y"}));
   };
-  Fixture folded(rms(quotient));
-  CHECK(why(folded) == reason);
-  folded.context.sharedWalks = true;
-  CHECK(why(folded) == "");
-  // Others need what would no longer be there.
-  Fixture needed(rms(quotient).output("n"));
-  needed.context.sharedWalks = true;
-  CHECK(why(needed) == reason);
-  // A difference does not wait for the end.
-  Fixture mixed(rms("sub(%x[i, k], sqrt(%s[i]))"));
-  mixed.context.sharedWalks = true;
-  CHECK(why(mixed) == reason);
+  for (const char *normalised : {"div(%x[i, k], sqrt(%s[i]))", "sub(%x[i, k], sqrt(%s[i]))"}) {
+    Fixture f(rms(normalised));
+    CHECK(why(f) == "y is a contraction, which only one map that finishes it joins");
+    f.context.trees = true;
+    CHECK(why(f) == "");
+  }
 }

@@ -189,6 +189,18 @@ TEST_CASE("trees: few rows, sums of them, and a product whose sums units share")
   check(normed("2", "40", "n"), {64}, 0, 1);
 }
 
+TEST_CASE("trees: few rows by the operands, which are columns of what stands in front") {
+  const std::string text =
+      ProgramText("channels")
+          .input("x", "64,196")
+          .input("w", "8,64")
+          .reduction("s", "p:196; k:64", "max", "%x[k, p]")
+          .map("n", "k:64, p:196", "sub(%x[k, p], %s[p])")
+          .reduction("y", "o:8, p:196; k:64", "sum", "mul(%w[o, k], %n[k, p])");
+  CHECK(!contains(namesOf(text, "sm_80"), "tree-thin"));
+  check(text, {}, 0, 1);
+}
+
 TEST_CASE("trees: what others need leaves the kernel") {
   check(ProgramText("needed")
             .input("a", "20,8")

@@ -1,5 +1,5 @@
-// A contraction and reductions of its rows in one walk over their terms: every schedule gives the numbers of the
-// equations as they are, to the last bit where no rounding happens.
+// A contraction behind reductions of its rows: every schedule gives the numbers of the equations as they are, to the
+// last bit where no rounding happens.
 #include "Candidates.h"
 #include "Tiling/verify/Verify.h"
 
@@ -43,17 +43,9 @@ void checkNormalised(const std::string &rows, const std::string &terms, const st
   checkCandidates(pattern, inputsWithoutRounding(pattern, symbols), symbols, 0, 1);
 }
 
-std::vector<Schedule> joined(const ExprProgram &pattern, const std::string &target) {
-  std::vector<Schedule> out;
-  for (Schedule &s : valueOf(candidateSchedules(pattern, targetNamed(target))))
-    if (s.name == "mm" && !s.via.empty() && s.via[0].alternative == "repair-cascades")
-      out.push_back(std::move(s));
-  return out;
-}
-
 } // namespace
 
-TEST_CASE("candidates: sums of rows beside a contraction, in its walk") {
+TEST_CASE("candidates: a contraction of normalised rows") {
   for (const char *rows : {"1", "5", "64", "70"})
     for (const char *columns : {"3", "64", "133"})
       checkNormalised(rows, "203", columns);
@@ -90,41 +82,6 @@ TEST_CASE("candidates: rows of two axes, two results for each, stored weights") 
                       .reduction("y", "h:3, i:7, j:40; k:50", "sum",
                                  "mul(mul(mul(%x[h, i, k], %m[h, i]), %s[h, i]), %w[k, j])"));
   checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
-  CHECK(!joined(pattern, "sim:sm_90").empty());
   fix(pattern, "w");
   checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
-}
-
-TEST_CASE("a row's sum has its lanes along the terms: in the steps on a GPU, in front on a CPU") {
-  const ExprProgram pattern = patternFrom(normalised("8", "256", "128"));
-  for (const char *name : {"x86-64-v3", "sim:sm_80", "sim:gfx90a"}) {
-    const Target target = targetNamed(name);
-    const std::vector<Schedule> schedules = joined(pattern, name);
-    REQUIRE(!schedules.empty());
-    int factors = 0; // what the columns share is made for all of a block's
-    for (const Schedule &schedule : schedules) {
-      const std::string text = print(schedule, pattern);
-      INFO(name << "\n" << text);
-      require(verify(schedule, pattern, target));
-      const bool hasFactor = schedule.via.size() == 2;
-      factors += hasFactor;
-      const size_t sum = text.find("compute e0"), stage = text.find("stage "),
-                   column = text.find(hasFactor ? "compute e2" : "compute e1");
-      CHECK(sum < column);
-      CHECK((target.kind == TargetKind::Cpu || stage < sum));
-      if (hasFactor)
-        CHECK(text.find("compute e1") < sum);
-    }
-    CHECK((factors > 0) == (target.kind != TargetKind::Cpu));
-  }
-}
-
-TEST_CASE("what shares no walk has no such schedule") {
-  // A mean that is taken off does not wait for the end.
-  const std::string text = normalised("5", "203", "70");
-  CHECK(!joined(patternFrom(text), "x86-64-v3").empty());
-  std::string centred = text;
-  const std::string quotient = "div(%x[i, k], sqrt(div(%s[i], 203.0)))";
-  centred.replace(centred.find(quotient), quotient.size(), "sub(%x[i, k], %s[i])");
-  CHECK(joined(patternFrom(centred), "x86-64-v3").empty());
 }

@@ -1,8 +1,8 @@
 """Compiles, replays and runs RMSNorm in front of a matrix product, given as equations over %x, %w and perhaps a gain
 %g:
-  shared_walk.py FUSEC FUSERT PROGRAM FOLDER TARGET
-Prints the kernels of the plan, and the alternatives taken. The results must be those of double arithmetic, as far as
-sums in any order are in the declared type; decisions read back must give the same bundle."""
+  normalised_product.py FUSEC FUSERT PROGRAM FOLDER TARGET
+Prints how many kernels the plan has, and what generated their schedules. The results must be those of double
+arithmetic, as far as sums in any order are in the declared type; decisions read back must give the same bundle."""
 
 import re
 import subprocess
@@ -41,5 +41,5 @@ if not (off <= bound).all():
     sys.exit(f"{target}: off by up to {(off / bound).max()} of the bound")
 with open(f"{folder}/decisions", encoding="utf-8") as file:
     decisions = file.read()
-via = re.findall(r'^  via "([^"]*)"', decisions, re.MULTILINE)
-print(target, "kernels:", decisions.count("launch {"), "via:", *via)
+generators = re.findall(r'schedule "?\w+\.([\w-]+)"? units', decisions)
+print(f"kernels: {decisions.count('launch {')}, by {' '.join(generators)}")
