@@ -22,8 +22,9 @@ struct FusionContext {
 /// and only a map that finishes it joins one". Empty if they can: a kernel's equations run over common rows
 /// (Expr/Rows.h) without contractions, or have none and run in one block, or are a reduction and the map that
 /// finishes it, or reductions whose results one map puts together, or, with `trees`, contractions and what lies between
-/// them with a tree of loops (Expr/LoopSpace.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts
-/// that do not need each other, of which each is one of these. Order among kernels is not looked at (staysAcyclic).
+/// them with a tree of loops (Expr/LoopSpace.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into
+/// parts that do not need each other, of which each is one of these. Order among kernels is not looked at
+/// (staysAcyclic).
 std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
                             const std::vector<int> &vertices);
 

@@ -21,7 +21,7 @@ struct SearchGraph {
     // Facts of the equation, for tests of legality.
     EquationKind kind{};
     bool hasElements = true;
-    bool contraction = false; // isContraction, Expr/transforms/Profile.h
+    bool contraction = false;              // isContraction, Expr/transforms/Profile.h
     std::vector<int> producers, consumers; // without repetition, ascending; of values and sizes
     std::vector<TensorId> reads, writes;
     std::vector<SymbolId> sizes; // symbols of its axes, ascending

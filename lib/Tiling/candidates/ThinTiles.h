@@ -20,8 +20,8 @@ struct ThinTile {
 /// sums. None where the view's contraction has no such matrix, a small one, or more rows.
 std::vector<ThinTile> thinTiles(const View &view);
 
-/// The same of a matrix with its terms side by side: lanes have neighbouring ones each, and a unit has a column or a
-/// few, or the block has one.
+/// Tiles of a matrix with its terms side by side: lanes have neighbouring ones each, and a unit has a column or a few,
+/// or the block has one.
 std::vector<ThinTile> thinRowTiles(const View &view);
 
 } // namespace fusec::tiling

@@ -62,6 +62,7 @@ std::optional<Schedule> TreeBuilder::build() {
                   : shape.streamed.empty() ? GeneratorName("tree")
                                            : GeneratorName("tree-streamed");
   schedule.units = shape.thin ? shape.thin->units : target.unitsOf(kThreads);
+  unitsShareRows = shape.thin && shape.rows % schedule.units != 0;
   schedule.lanes = target.lanes;
   addAxes();
   groupNests();
@@ -77,8 +78,9 @@ std::optional<Schedule> TreeBuilder::build() {
     if (rows.empty())
       return;
     std::vector<LoopNode> loops;
-    if (target.blocksHaveUnits() && !unitsShareRows())
-      loops.push_back(loop(LoopKind::Unit, m, rowsOfUnit()));
+    if (target.blocksHaveUnits() && !unitsShareRows)
+      loops.push_back(
+          loop(LoopKind::Unit, m, shape.thin ? shape.rows / schedule.units : shape.rowsOfTile));
     if (m >= 0)
       loops.push_back(loop(LoopKind::Seq, m, 1));
     append(body, inside(std::move(loops), std::move(rows)));
@@ -169,7 +171,7 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
     return MemLevel::Register;
   int64_t elements = shape.rows;
   for (int l : own.spatial) {
-    const bool streamed = isStreamed(nest + 1) && l == streamLoop(nest + 1);
+    const bool streamed = isStreamed(nest + 1) && l == nests[nest + 1].reduced[0];
     const std::optional<int64_t> most =
         streamed ? std::optional(columnsOf(nest))
                  : program.mostOf(space.loops[static_cast<size_t>(l)].extent);
@@ -214,11 +216,18 @@ int64_t TreeBuilder::widthOf(size_t nest) const {
 }
 
 TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const {
+  const AxisId columns = axis(nest.spatial.back());
   std::vector<LoopNode> loops;
   if (shape.rowsOfTile > 1)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
-  loops.push_back(loop(LoopKind::Unroll, axis(nest.spatial.back()), target.lanes));
-  loops.push_back(loop(LoopKind::Lane, axis(nest.spatial.back()), 1));
+  if (shape.thin) { // a thread has neighbours
+    loops.push_back(loop(LoopKind::Lane, columns, shape.thin->neighbours));
+    if (shape.thin->neighbours > 1)
+      loops.push_back(loop(LoopKind::Unroll, columns, 1));
+  } else {
+    loops.push_back(loop(LoopKind::Unroll, columns, target.lanes));
+    loops.push_back(loop(LoopKind::Lane, columns, 1));
+  }
   return ScheduleBuilder::nest(std::move(loops), {TreeNode(std::move(statement))});
 }
 
@@ -226,16 +235,6 @@ TreeNode TreeBuilder::inUnits(TreeNode child) const {
   if (!target.blocksHaveUnits())
     return child;
   return ScheduleBuilder::nest({loop(LoopKind::Unit, m, shape.rowsOfTile)}, {std::move(child)});
-}
-
-TreeNode TreeBuilder::overThinTile(const SpaceNest &nest, LeafNode statement) const {
-  std::vector<LoopNode> loops;
-  if (shape.rows > 1)
-    loops.push_back(loop(LoopKind::Unroll, m, 1));
-  loops.push_back(loop(LoopKind::Lane, axis(nest.spatial.back()), shape.thin->neighbours));
-  if (shape.thin->neighbours > 1)
-    loops.push_back(loop(LoopKind::Unroll, axis(nest.spatial.back()), 1));
-  return ScheduleBuilder::nest(std::move(loops), {TreeNode(std::move(statement))});
 }
 
 /// What ends a tile: its values go where others read them, and maps take them on.
@@ -325,14 +324,14 @@ void TreeBuilder::addThin(const SpaceNest &nest, std::vector<TreeNode> &out) {
   for (LoopNode &shared : sharedByUnits(axis(nest.reduced.back()), opt(nest.reduced.back()),
                                         schedule.units, static_cast<int>(shape.thin->terms)))
     walk.push_back(std::move(shared));
-  out.push_back(overThinTile(nest, leaf(LeafKind::Init, main)));
+  out.push_back(overTile(nest, leaf(LeafKind::Init, main)));
   out.push_back(
-      ScheduleBuilder::nest(std::move(walk), {overThinTile(nest, leaf(LeafKind::Compute, main))}));
-  out.push_back(overThinTile(nest, leaf(LeafKind::Combine, main)));
+      ScheduleBuilder::nest(std::move(walk), {overTile(nest, leaf(LeafKind::Compute, main))}));
+  out.push_back(overTile(nest, leaf(LeafKind::Combine, main)));
   if (levels.at(equation(main).outputs[0]) != MemLevel::Register)
-    out.push_back(overThinTile(nest, leaf(LeafKind::Store, main)));
+    out.push_back(overTile(nest, leaf(LeafKind::Store, main)));
   for (size_t i = 1; i < nest.equations.size(); ++i)
-    out.push_back(overThinTile(nest, leaf(LeafKind::Compute, nest.equations[i])));
+    out.push_back(overTile(nest, leaf(LeafKind::Compute, nest.equations[i])));
 }
 
 /// Point by point along the loops, vectors along the last one.
@@ -354,7 +353,7 @@ void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
     loops.push_back(loop(LoopKind::Seq, axis(walked[i]), 1));
   if (!walked.empty()) {
     const AxisId x = axis(walked.back());
-    const int64_t units = unitsShareRows() ? schedule.units : 1,
+    const int64_t units = unitsShareRows ? schedule.units : 1,
                   share = (opt(walked.back()) + units - 1) / units,
                   step = std::min(kVectorsOfRow * target.lanes, roundUp(share, target.lanes));
     loops.push_back(loop(LoopKind::Seq, x, units * step));

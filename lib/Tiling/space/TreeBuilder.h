@@ -53,8 +53,6 @@ private:
   }
   AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
   bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }
-  /// The loop along which a streamed nest's values are made and summed.
-  int streamLoop(size_t nest) const { return nests[nest].reduced[0]; }
 
   /// Whether blocks share the columns of the nest.
   bool isOverBlocks(size_t nest) const { return shape.columns > 0 && nest + 1 == nests.size(); }
@@ -77,10 +75,6 @@ private:
 
   /// The register tile of a nest: rows and columns beside those that loops around it step over.
   TreeNode overTile(const SpaceNest &nest, LeafNode leaf) const;
-  TreeNode overThinTile(const SpaceNest &nest, LeafNode leaf) const;
-  /// Whether the rows do not give each unit as many as the others: then all units share each row.
-  bool unitsShareRows() const { return shape.thin && shape.rows % schedule.units != 0; }
-  int64_t rowsOfUnit() const { return shape.thin ? shape.rows / schedule.units : shape.rowsOfTile; }
   /// On a GPU, the rows of a unit.
   TreeNode inUnits(TreeNode child) const;
   void stageOperands(const SpaceNest &nest, int reduced, int64_t depth, std::vector<TreeNode> &out);
@@ -103,6 +97,7 @@ private:
   std::map<TensorId, MemLevel> levels;
   int64_t sharedLeft = 0;
   bool fits = true;
+  bool unitsShareRows = false; // whether there are not as many rows for each unit
 };
 
 } // namespace fusec::tiling

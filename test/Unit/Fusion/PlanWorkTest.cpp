@@ -32,7 +32,8 @@ Work workFor(const ExprProgram &program) {
   return work;
 }
 
-/// RMSNorm and a product over and over: of every three equations the search asks whether a tree holds them (Legality.h).
+/// RMSNorm and a product over and over: of every three equations the search asks whether a tree holds them
+/// (Legality.h).
 ExprProgram normalisedProducts(int operations) {
   std::string tensors, bodies, before = "x";
   for (int i = 0; i < operations / 3; ++i) {
