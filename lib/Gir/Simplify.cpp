@@ -78,8 +78,8 @@ private:
   template <typename F> bool loop(Stmt &s, F &splice) {
     const Scalar trip = kernel.body[s.trip];
     bool constant = trip.op == ScalarOp::Const;
-    if (kernel.body.rangeOf(s.trip).max <=
-        0) // such as the whole tiles of sizes that are all smaller
+    // Also loops over the whole tiles of sizes that are all smaller.
+    if (kernel.body.rangeOf(s.trip).max <= 0)
       return false;
     isZero[s.var] = constant && trip.imm == 1;
     kernel.body.axisRanges[s.var] = rangeOfTrip(kernel, s.trip);

@@ -1,9 +1,6 @@
 // A contraction behind reductions of its rows: every schedule gives the numbers of the equations as they are, to the
 // last bit where no rounding happens.
 #include "Candidates.h"
-#include "Tiling/verify/Verify.h"
-
-#include <algorithm>
 
 using namespace fusec;
 using namespace fusec::test;
