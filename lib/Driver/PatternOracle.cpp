@@ -67,6 +67,12 @@ Result<SizedSchedules> PatternOracle::schedules(const Pattern &pattern) {
                          });
 }
 
+Result<double> PatternOracle::secondsAt(const Pattern &pattern,
+                                        const std::vector<int64_t> &symbols) {
+  FUSEC_TRY(const SizedSchedules all, schedules(pattern));
+  return secondsOfFastest(all, pattern.program, symbols, target);
+}
+
 Result<std::vector<ScheduleVariant>> PatternOracle::unrestrictedSchedules(const Pattern &pattern) {
   return ask(pattern, {}, {});
 }

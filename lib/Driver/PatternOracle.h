@@ -20,6 +20,8 @@ public:
   Result<KernelTime> time(const Pattern &pattern);
   /// What a pattern of the plan may run as, in its phases, as the mode has it; thorough in any case.
   Result<SizedSchedules> schedules(const Pattern &pattern);
+  /// Seconds of such kernels at these values of the symbols, with the best of these schedules.
+  Result<double> secondsAt(const Pattern &pattern, const std::vector<int64_t> &symbols);
   /// Remembers what `other`, an oracle of the same target and mode, was asked for.
   void learnFrom(const PatternOracle &other);
   /// The schedules of a pattern with everything that Tiling knows, whatever the mode.

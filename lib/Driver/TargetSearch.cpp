@@ -80,9 +80,12 @@ Status planTarget(const ExprProgram &program, const std::vector<CachePair> &cach
   const ExprProgram &own = programOf(program, target);
   PatternOracle ofSizes(target.target,
                         options); // with a budget for the few kernels that these plans have
-  if (Status status = addWherePlans(
-          target.plan, own, lengthsOf(own, caches), target.target,
-          [&](const Pattern &pattern) { return ofSizes.time(pattern); }, options);
+  const WhereOracle bySize = {[&](const Pattern &pattern) { return ofSizes.time(pattern); },
+                              [&](const Pattern &pattern, const std::vector<int64_t> &symbols) {
+                                return asked.secondsAt(pattern, symbols);
+                              }};
+  if (Status status =
+          addWherePlans(target.plan, own, lengthsOf(own, caches), target.target, bySize, options);
       !status.ok())
     return ownFault(status.errors());
   asked.learnFrom(ofSizes);

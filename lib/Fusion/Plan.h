@@ -86,6 +86,15 @@ struct KernelTime {
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
+/// Predicts the seconds of a pattern's kernels at given values of its symbols, with the best of the schedules that are
+/// right for all of its sizes. Handed in as ScheduleOracle is.
+using SizedOracle =
+    std::function<Result<double>(const Pattern &, const std::vector<int64_t> &symbols)>;
+/// What plans by size ask.
+struct WhereOracle {
+  ScheduleOracle best;
+  SizedOracle forAllSizes;
+};
 
 /// The search that cuts a program into kernels: one paper's alone, for comparison, or all of them as seeds of one.
 enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Chimera, McFuser, Full };
@@ -172,7 +181,7 @@ Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
 /// `lengths` are 1, as for a single token, one for a batch of one too, and one where they are small. Only in the full
 /// search, and where the program may have some.
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
-                     const Target &target, const ScheduleOracle &oracle,
+                     const Target &target, const WhereOracle &oracle,
                      const PlanOptions &options = {});
 
 /// Every equation a kernel of its own, in program order: what a plan is compared with.

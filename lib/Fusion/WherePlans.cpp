@@ -37,7 +37,7 @@ constexpr int64_t kFewTokens = 16;
 class WherePlanner {
 public:
   WherePlanner(Plan &plan, const ExprProgram &program, const Target &target,
-               const ScheduleOracle &oracle, const PlanOptions &options)
+               const WhereOracle &oracle, const PlanOptions &options)
       : plan(plan), program(program), target(target), oracle(oracle), options(options) {}
 
   /// Plans for single tokens, then for a batch of one too, then for a few tokens.
@@ -95,7 +95,8 @@ private:
         std::ranges::none_of(sizes, [&](const SizeLimit &limit) {
           return isOpen(of.symbols[static_cast<size_t>(limit.symbol)], SymbolKind::Batch);
         });
-    FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, isBehindPast));
+    FUSEC_TRY(const double now, secondsOf(present, typical));
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(typical, present, now, isBehindPast));
     if (!own && isBehindPast) {
       FUSEC_TRY(own, fasterBehindLongPast(*sized, typical, present));
     }
@@ -120,17 +121,16 @@ private:
     return false;
   }
 
-  /// The plan for the sizes that `asked` is tuned for, where it gains enough there.
-  Result<std::optional<Plan>> fasterAt(const ExprProgram &asked, const Plan &present,
+  /// The plan for the sizes that `asked` is tuned for, where it gains enough there, of the `now` seconds of `present`.
+  Result<std::optional<Plan>> fasterAt(const ExprProgram &asked, const Plan &present, double now,
                                        bool isBehindPast) {
-    FUSEC_TRY(const double now, secondsOf(present, asked));
     // No plan has less than one launch, and where few tokens are all that there is it saves little else.
     const auto launches = static_cast<double>(
         std::ranges::count(present.steps, PlanStep::Kind::Launch, &PlanStep::kind));
     const double least = std::min(target.launchSec, target.ownLaunchSec);
     if (launches < 2 || (!isBehindPast && now < kLeastGain * (now - (launches - 1) * least)))
       return std::optional<Plan>();
-    FUSEC_TRY(Plan own, planAsIs(asked, target, oracle, options));
+    FUSEC_TRY(Plan own, planAsIs(asked, target, oracle.best, options));
     plan.evaluations.quick += own.evaluations.quick;
     plan.evaluations.accurate += own.evaluations.accurate;
     return now < kLeastGain * own.seconds ? std::optional<Plan>() : std::move(own);
@@ -138,7 +138,8 @@ private:
 
   /// A token that is decoded behind a long past, for many at once, reads as many bytes of that past as of weights: the
   /// plan for the largest sizes that kernels are tuned for, where it gains enough there and loses nothing at typical
-  /// and at the smallest ones.
+  /// and at the smallest ones. There the kernels of the plan for all sizes are far from those that know of one token:
+  /// they are taken as they run.
   Result<std::optional<Plan>>
   fasterBehindLongPast(const ExprProgram &sized, const ExprProgram &typical, const Plan &present) {
     const std::vector<std::vector<int64_t>> tuned = tunedSizes(sized.symbols);
@@ -146,7 +147,8 @@ private:
       return std::optional<Plan>();
     ExprProgram most = sized;
     most.symbols = tunedFor(most.symbols, tuned.back());
-    FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, true));
+    FUSEC_TRY(const double now, secondsRun(present, optValues(most.symbols)));
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, now, true));
     if (!own)
       return own;
     ExprProgram least = sized;
@@ -227,12 +229,29 @@ private:
         Plan cut;
         std::map<Hash128, int> signatures;
         launchStep(sized, phase, equations.uses, cut, signatures);
-        FUSEC_TRY(const KernelTime time, oracle(cut.patterns[0]));
+        FUSEC_TRY(const KernelTime time, oracle.best(cut.patterns[0]));
         sum += time.seconds < 0 ? kNever : time.seconds;
         if (!isLast)
           sum -= cost::savedByPhase(target);
         phase.equations.clear();
       }
+    }
+    return sum;
+  }
+
+  /// Seconds of a plan's kernels at these values of the symbols, as they are for all sizes.
+  Result<double> secondsRun(const Plan &present, const std::vector<int64_t> &symbols) {
+    std::map<int, double> known; // by pattern
+    double sum = 0;
+    for (const PlanStep &step : present.steps) {
+      if (step.kind == PlanStep::Kind::Size)
+        continue;
+      const auto [at, isNew] = known.emplace(step.pattern, 0);
+      if (isNew) {
+        const Pattern &pattern = present.patterns[static_cast<size_t>(step.pattern)];
+        FUSEC_TRY(at->second, oracle.forAllSizes(pattern, symbols));
+      }
+      sum += at->second;
     }
     return sum;
   }
@@ -283,7 +302,7 @@ private:
   Plan &plan;
   const ExprProgram &program;
   const Target &target;
-  const ScheduleOracle &oracle;
+  const WhereOracle &oracle;
   const PlanOptions &options;
   std::map<Hash128, int> numbers; // of patterns
 };
@@ -291,8 +310,7 @@ private:
 } // namespace
 
 Status addWherePlans(Plan &plan, const ExprProgram &program, const std::vector<SymbolId> &lengths,
-                     const Target &target, const ScheduleOracle &oracle,
-                     const PlanOptions &options) {
+                     const Target &target, const WhereOracle &oracle, const PlanOptions &options) {
   if (!infoOf(options.mode).full || !mayHavePlansBySize(program))
     return success();
   return WherePlanner(plan, program, target, oracle, options).run(lengths);

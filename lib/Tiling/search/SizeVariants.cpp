@@ -346,6 +346,15 @@ Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target 
   return out;
 }
 
+double secondsOfFastest(const SizedSchedules &schedules, const ExprProgram &pattern,
+                        const std::vector<int64_t> &symbols, const Target &target) {
+  SizePricer pricer(pattern, symbols, target);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const std::vector<ScheduleVariant> &variants : schedules.found)
+    fastest = std::min(fastest, pricer.seconds(variants.back().schedule));
+  return fastest;
+}
+
 std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, SizedSchedules schedules,
                                         const SizeTree &tree) {
   const auto isRightForAll = [&](size_t s) {

@@ -23,6 +23,10 @@ struct SizedSchedules {
 Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target &target,
                                        const BestSchedulesAt &best);
 
+/// Seconds at these values of the symbols with the fastest of the schedules that are right there.
+double secondsOfFastest(const SizedSchedules &schedules, const ExprProgram &pattern,
+                        const std::vector<int64_t> &symbols, const Target &target);
+
 /// The schedules of a tree over the table, with guards that choose between them. One schedule comes in the variants
 /// that it has itself.
 std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, SizedSchedules schedules,
