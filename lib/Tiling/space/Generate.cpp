@@ -41,8 +41,8 @@ std::vector<int> flat(const AxisGroups &groups) {
 class TreeGenerator {
 public:
   TreeGenerator(const ScheduledProgram &program, const Target &target)
-      : program(program), target(target), space(loopSpace(program.equations)),
-        nests(spaceNests(space)), rowAxes(mergedRows(space, program)) {}
+      : program(program), target(target), tree(program), space(tree.space), nests(tree.nests),
+        rowAxes(tree.rowAxes) {}
 
   std::vector<Schedule> run() {
     if (rowAxes.empty())
@@ -55,23 +55,11 @@ public:
   }
 
 private:
-  int64_t opt(int loop) const {
-    return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
-  }
-  int64_t countOf(const std::vector<int> &row) const {
-    int64_t count = 1;
-    for (int l : row)
-      count *= opt(l);
-    return count;
-  }
-  int positionOf(int loop, int equation) const {
-    return space.loops[static_cast<size_t>(loop)].positions[static_cast<size_t>(equation)];
-  }
   double points(const SpaceNest &nest) const {
     double product = 1;
     for (const std::vector<int> *loops : {&nest.spatial, &nest.reduced})
       for (int l : *loops)
-        product *= double(opt(l));
+        product *= double(tree.opt(l));
     return product;
   }
 
@@ -90,15 +78,15 @@ private:
     if (!lastColumnsAreOwn(nests))
       return {};
     const int n = nests.back().spatial.back();
-    int64_t blocks = (countOf(rowAxes.back()) + shape.rows - 1) / shape.rows;
+    int64_t blocks = (tree.countOf(rowAxes.back()) + shape.rows - 1) / shape.rows;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
-      blocks *= countOf(rowAxes[r]);
+      blocks *= tree.countOf(rowAxes[r]);
     const int64_t tile = shape.vectors * target.lanes;
     std::vector<int64_t> found;
     for (int64_t wanted = (target.cores + blocks - 1) / blocks; wanted > 1 && found.size() < 2;
          wanted = (wanted + 1) / 2) {
-      const int64_t columns = roundUp((opt(n) + wanted - 1) / wanted, tile);
-      if (columns < opt(n) && (found.empty() || found.back() != columns))
+      const int64_t columns = roundUp((tree.opt(n) + wanted - 1) / wanted, tile);
+      if (columns < tree.opt(n) && (found.empty() || found.back() != columns))
         found.push_back(columns);
     }
     return found;
@@ -121,7 +109,7 @@ private:
     return storageOf({schedule, program}).sharedBytes <= double(target.sharedBytesPerBlock);
   }
   std::optional<Schedule> build(const TreeShape &shape) const {
-    return TreeBuilder(space, nests, rowAxes, program, target, shape).build();
+    return TreeBuilder(tree, target, shape).build();
   }
 
   /// The register tiles that suit the nest with most of the work.
@@ -140,7 +128,7 @@ private:
     std::vector<int> without;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
       for (int l : rowAxes[r])
-        without.push_back(positionOf(l, main));
+        without.push_back(tree.positionOf(l, main));
     return makeView(program, target, main, -1, without);
   }
 
@@ -150,16 +138,15 @@ private:
     for (const SpaceNest &nest : nests) {
       if (!nest.tiled)
         continue;
-      const EquationFacts &facts = program.facts[static_cast<size_t>(nest.equations[0])];
+      const EquationFacts &facts = tree.facts(nest.equations[0]);
       for (size_t r = 0; r < facts.reads.size(); ++r) {
-        const uint64_t axes = facts.axes[static_cast<size_t>(facts.reads[r])];
+        auto depends = [&](int l) { return tree.depends(nest.equations[0], r, l); };
         double elements = double(program.bytesOf(facts.tensors[r]));
         for (const std::vector<int> *loops : {&nest.spatial, &nest.reduced})
           for (int l : *loops)
-            if (axes >> positionOf(l, nest.equations[0]) & 1)
-              elements *= double(opt(l));
-        const bool ofRows = std::ranges::any_of(
-            rowAxes.back(), [&](int l) { return axes >> positionOf(l, nest.equations[0]) & 1; });
+            if (depends(l))
+              elements *= double(tree.opt(l));
+        const bool ofRows = std::ranges::any_of(rowAxes.back(), depends);
         bytes += ofRows ? 0 : elements;
       }
     }
@@ -177,7 +164,7 @@ private:
   /// Seconds by volume: the arithmetic of the core with most blocks, and what each of its blocks brings in again.
   /// `others`: blocks of the rows around.
   double volumeSeconds(int64_t block, int64_t others) const {
-    const int64_t blocks = others * ((countOf(rowAxes.back()) + block - 1) / block),
+    const int64_t blocks = others * ((tree.countOf(rowAxes.back()) + block - 1) / block),
                   ofCore = (blocks + target.cores - 1) / target.cores;
     const double again = rereadBytes();
     return double(ofCore) *
@@ -187,10 +174,10 @@ private:
   }
 
   void cpuShapes() {
-    const int64_t rows = countOf(rowAxes.back());
+    const int64_t rows = tree.countOf(rowAxes.back());
     int64_t others = 1;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
-      others *= countOf(rowAxes[r]);
+      others *= tree.countOf(rowAxes[r]);
     std::vector<RegisterTile> best = tiles();
     best.resize(std::min(best.size(), kMostTiles));
     for (const RegisterTile &tile : best) {
@@ -257,13 +244,13 @@ private:
     std::vector<int> rowPositions;
     if (!rowAxes.empty())
       for (int l : rowAxes.back())
-        rowPositions.push_back(positionOf(l, main));
+        rowPositions.push_back(tree.positionOf(l, main));
     // What lanes and rows are by the operands has to be what the tree's loops make of them.
     const ContractionRoles roles(view);
-    const AxisGroups columns = {{positionOf(last.spatial.back(), main)}};
+    const AxisGroups columns = {{tree.positionOf(last.spatial.back(), main)}};
     if (!roles.outside.empty() || roles.columns != columns || flat(roles.rows) != rowPositions)
       return;
-    const int64_t rows = rowAxes.empty() ? 1 : countOf(rowAxes.back());
+    const int64_t rows = rowAxes.empty() ? 1 : tree.countOf(rowAxes.back());
     for (const ThinTile &tile : thinTiles(view))
       add({.rows = rows,
            .rowsOfTile = rows,
@@ -275,7 +262,7 @@ private:
   void gpuShapes() {
     thinShapes();
     const int units = target.unitsOf(TreeBuilder::kThreads);
-    const int64_t rows = countOf(rowAxes.back());
+    const int64_t rows = tree.countOf(rowAxes.back());
     for (const std::set<size_t> &streamed : streams())
       for (int64_t perUnit : {4, 2, 1}) {
         if (perUnit > 1 && units * perUnit > 2 * rows)
@@ -291,9 +278,10 @@ private:
 
   const ScheduledProgram &program;
   const Target &target;
-  const LoopSpace space;
-  const std::vector<SpaceNest> nests;
-  const std::vector<std::vector<int>> rowAxes;
+  const TreeSpace tree;
+  const LoopSpace &space;
+  const std::vector<SpaceNest> &nests;
+  const AxisGroups &rowAxes;
   std::vector<Schedule> out;
 };
 

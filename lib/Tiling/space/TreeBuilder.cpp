@@ -29,29 +29,10 @@ void append(std::vector<TreeNode> &out, std::vector<TreeNode> more) {
 
 } // namespace
 
-std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const ScheduledProgram &program) {
-  std::vector<std::vector<int>> rows;
-  for (int row : space.rows) {
-    bool joins = !rows.empty();
-    for (size_t e = 0; joins && e < space.equations.size(); ++e) {
-      const int before = space.loops[static_cast<size_t>(rows.back().back())].positions[e];
-      joins = space.loops[static_cast<size_t>(row)].positions[e] == before + 1 &&
-              mergeable(program.facts[e], before);
-    }
-    if (joins)
-      rows.back().push_back(row);
-    else
-      rows.push_back({row});
-  }
-  return rows;
-}
-
-TreeBuilder::TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
-                         const std::vector<std::vector<int>> &rowAxes,
-                         const ScheduledProgram &program, const Target &target, TreeShape shape)
-    : space(space), nests(nests), rowAxes(rowAxes), program(program), target(target),
-      shape(std::move(shape)), axes(space.loops.size()), nestOf(space.equations.size()),
-      sharedLeft(this->shape.room) {
+TreeBuilder::TreeBuilder(const TreeSpace &tree, const Target &target, TreeShape shape)
+    : tree(tree), space(tree.space), nests(tree.nests), rowAxes(tree.rowAxes),
+      program(tree.program), target(target), shape(std::move(shape)), axes(space.loops.size()),
+      nestOf(space.equations.size()), sharedLeft(this->shape.room) {
   for (size_t n = 0; n < nests.size(); ++n)
     for (int e : nests[n].equations)
       nestOf[static_cast<size_t>(e)] = n;
@@ -107,18 +88,16 @@ std::optional<Schedule> TreeBuilder::build() {
 }
 
 void TreeBuilder::addAxis(const std::vector<int> &loops) {
-  ScheduleAxis made{space.loops[static_cast<size_t>(loops[0])].name +
-                        std::to_string(schedule.axes.size()),
-                    {},
-                    DimExpr(1)};
+  ScheduleAxis made{
+      tree.loop(loops[0]).name + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
   for (int l : loops) {
-    made.extent = made.extent * space.loops[static_cast<size_t>(l)].extent;
+    made.extent = made.extent * tree.loop(l).extent;
     axes[static_cast<size_t>(l)] = AxisId(schedule.axes.size());
   }
   for (size_t e = 0; e < space.equations.size(); ++e) {
     AxisUse use;
     for (int l : loops)
-      if (const int p = space.loops[static_cast<size_t>(l)].positions[e]; p >= 0)
+      if (const int p = tree.positionOf(l, static_cast<int>(e)); p >= 0)
         use.positions.push_back(p);
     if (use.positions.empty())
       continue;
@@ -172,9 +151,7 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
   int64_t elements = shape.rows;
   for (int l : own.spatial) {
     const bool streamed = isStreamed(nest + 1) && l == nests[nest + 1].reduced[0];
-    const std::optional<int64_t> most =
-        streamed ? std::optional(columnsOf(nest))
-                 : program.mostOf(space.loops[static_cast<size_t>(l)].extent);
+    const std::optional<int64_t> most = streamed ? std::optional(columnsOf(nest)) : tree.mostOf(l);
     if (!most || *most > sharedLeft)
       return MemLevel::Global;
     elements *= *most;
@@ -204,7 +181,7 @@ bool TreeBuilder::placeValues() {
 
 int64_t TreeBuilder::columnsOfBlock(size_t nest) const {
   return isOverBlocks(nest) ? shape.columns
-                            : roundUp(opt(nests[nest].spatial.back()), target.lanes);
+                            : roundUp(tree.opt(nests[nest].spatial.back()), target.lanes);
 }
 
 int64_t TreeBuilder::columnsOf(size_t nest) const {
@@ -241,7 +218,7 @@ TreeNode TreeBuilder::inUnits(TreeNode child) const {
 std::vector<TreeNode> TreeBuilder::finishes(const SpaceNest &nest) const {
   std::vector<TreeNode> out;
   const int main = nest.equations[0];
-  if (levels.at(equation(main).outputs[0]) != MemLevel::Register)
+  if (levels.at(tree.equation(main).outputs[0]) != MemLevel::Register)
     out.push_back(inUnits(overTile(nest, leaf(LeafKind::Store, main))));
   for (size_t i = 1; i < nest.equations.size(); ++i)
     out.push_back(inUnits(overTile(nest, leaf(LeafKind::Compute, nest.equations[i]))));
@@ -307,7 +284,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   // What is streamed has its columns from the reader's loop. The reader has all of its own at once: a loop of one turn
   // cuts the last ones, but for columns that its source has loops over, too, as between two residual additions.
   if (isStreamed(n) && sharesColumns(n)) {
-    const DimExpr &extent = space.loops[static_cast<size_t>(nest.spatial.back())].extent;
+    const DimExpr &extent = tree.loop(nest.spatial.back()).extent;
     fits = fits && extent.isConst() && extent.constValue() % target.lanes == 0;
   } else if (!isStreamed(n + 1) && !(isOverBlocks(n) && widthOf(n) == shape.columns)) {
     outer.push_back(loop(LoopKind::Seq, columns, widthOf(n)));
@@ -321,14 +298,14 @@ void TreeBuilder::addThin(const SpaceNest &nest, std::vector<TreeNode> &out) {
   std::vector<LoopNode> walk;
   for (size_t i = 0; i + 1 < nest.reduced.size(); ++i)
     walk.push_back(loop(LoopKind::Seq, axis(nest.reduced[i]), 1));
-  for (LoopNode &shared : sharedByUnits(axis(nest.reduced.back()), opt(nest.reduced.back()),
+  for (LoopNode &shared : sharedByUnits(axis(nest.reduced.back()), tree.opt(nest.reduced.back()),
                                         schedule.units, static_cast<int>(shape.thin->terms)))
     walk.push_back(std::move(shared));
   out.push_back(overTile(nest, leaf(LeafKind::Init, main)));
   out.push_back(
       ScheduleBuilder::nest(std::move(walk), {overTile(nest, leaf(LeafKind::Compute, main))}));
   out.push_back(overTile(nest, leaf(LeafKind::Combine, main)));
-  if (levels.at(equation(main).outputs[0]) != MemLevel::Register)
+  if (levels.at(tree.equation(main).outputs[0]) != MemLevel::Register)
     out.push_back(overTile(nest, leaf(LeafKind::Store, main)));
   for (size_t i = 1; i < nest.equations.size(); ++i)
     out.push_back(overTile(nest, leaf(LeafKind::Compute, nest.equations[i])));
@@ -341,11 +318,11 @@ void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
   std::vector<TreeNode> computes, ends;
   for (int e : nest.equations) {
     computes.push_back(leaf(LeafKind::Compute, e));
-    if (equation(e).kind != EquationKind::Reduction)
+    if (tree.equation(e).kind != EquationKind::Reduction)
       continue;
     out.push_back(leaf(LeafKind::Init, e));
     ends.push_back(leaf(LeafKind::Combine, e));
-    if (levels.at(equation(e).outputs[0]) != MemLevel::Register)
+    if (levels.at(tree.equation(e).outputs[0]) != MemLevel::Register)
       ends.push_back(leaf(LeafKind::Store, e));
   }
   std::vector<LoopNode> loops;
@@ -354,7 +331,7 @@ void TreeBuilder::addPlain(const SpaceNest &nest, std::vector<TreeNode> &out) {
   if (!walked.empty()) {
     const AxisId x = axis(walked.back());
     const int64_t units = unitsShareRows ? schedule.units : 1,
-                  share = (opt(walked.back()) + units - 1) / units,
+                  share = (tree.opt(walked.back()) + units - 1) / units,
                   step = std::min(kVectorsOfRow * target.lanes, roundUp(share, target.lanes));
     loops.push_back(loop(LoopKind::Seq, x, units * step));
     if (units > 1)

@@ -2,7 +2,7 @@
 // Makes a schedule of one tree: nests of equations inside blocks of the rows that they share.
 #include "Target/Target.h"
 #include "Tiling/candidates/ThinTiles.h"
-#include "Tiling/space/SpaceNests.h"
+#include "Tiling/space/TreeSpace.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,9 +11,6 @@
 #include <set>
 
 namespace fusec::tiling {
-
-/// The rows as axes of a schedule, outermost first: neighbours that every address walks without a gap are one.
-std::vector<std::vector<int>> mergedRows(const LoopSpace &space, const ScheduledProgram &program);
 
 /// What is chosen of a tree.
 struct TreeShape {
@@ -33,24 +30,17 @@ struct TreeShape {
   int64_t room = std::numeric_limits<int64_t>::max();
 };
 
-/// Makes one schedule. `rowAxes`: mergedRows of the space; what it is given outlives it.
+/// Makes one schedule; what it is given outlives it.
 class TreeBuilder {
 public:
   static constexpr int kThreads = 256; // of a block on a GPU
 
-  TreeBuilder(const LoopSpace &space, const std::vector<SpaceNest> &nests,
-              const std::vector<std::vector<int>> &rowAxes, const ScheduledProgram &program,
-              const Target &target, TreeShape shape);
+  TreeBuilder(const TreeSpace &tree, const Target &target, TreeShape shape);
 
   /// nullopt where what the nests hand on, or what is staged, is too much for a block's memory or a thread's registers.
   std::optional<Schedule> build();
 
 private:
-  const Equation &equation(int e) const { return *program.equations[static_cast<size_t>(e)]; }
-  /// The usual extent, of which steps are made: 1 at least, also where what the kernel is tuned for leaves nothing.
-  int64_t opt(int loop) const {
-    return std::max<int64_t>(1, program.valueOf(space.loops[static_cast<size_t>(loop)].extent));
-  }
   AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
   bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }
 
@@ -83,9 +73,10 @@ private:
   int64_t columnsOf(size_t nest) const;
   int64_t widthOf(size_t nest) const;
 
+  const TreeSpace &tree;
   const LoopSpace &space;
   const std::vector<SpaceNest> &nests;
-  const std::vector<std::vector<int>> &rowAxes;
+  const AxisGroups &rowAxes;
   const ScheduledProgram &program;
   const Target &target;
   TreeShape shape;

@@ -12,13 +12,9 @@ void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t dept
   const int main = nest.equations[0];
   const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
   const int n = nest.spatial.back();
-  auto position = [&](int l) {
-    return space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
-  };
   for (size_t r = 0; r < facts.reads.size(); ++r) {
     const Tensor &tensor = program.tensor(facts.tensors[r]);
-    const uint64_t positions = facts.axes[static_cast<size_t>(facts.reads[r])];
-    auto depends = [&](int l) { return (positions >> position(l) & 1) != 0; };
+    auto depends = [&](int l) { return tree.depends(main, r, l); };
     const bool onRows = std::ranges::any_of(rowAxes.back(), depends);
     if (tensor.kind == TensorKind::Temp || !facts.accesses[r] || !depends(reduced))
       continue;
@@ -32,13 +28,13 @@ void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t dept
       const int64_t columns = widthOf(nestOf[static_cast<size_t>(main)]);
       elements = depth * ((depends(n) ? columns : shape.rows) + 1);
     } else {
-      const DimExpr &stride = facts.accesses[r]->stride[static_cast<size_t>(position(n))];
+      const DimExpr &stride =
+          facts.accesses[r]->stride[static_cast<size_t>(tree.positionOf(n, main))];
       if (!depends(n) || stride.isConst(1) || tensor.kind == TensorKind::Constant || onRows)
         continue;
       for (int l : nest.reduced)
         if (depends(l)) {
-          const std::optional<int64_t> most =
-              program.mostOf(space.loops[static_cast<size_t>(l)].extent);
+          const std::optional<int64_t> most = tree.mostOf(l);
           if (!most || *most > sharedLeft)
             return;
           digits.push_back({axis(l)});
@@ -67,14 +63,11 @@ void TreeBuilder::stageOperands(const SpaceNest &nest, int reduced, int64_t dept
 void TreeBuilder::packConstants(const SpaceNest &nest) {
   const int main = nest.equations[0];
   const EquationFacts &facts = program.facts[static_cast<size_t>(main)];
-  auto depends = [&](size_t r, int l) {
-    const int position = space.loops[static_cast<size_t>(l)].positions[static_cast<size_t>(main)];
-    return (facts.axes[static_cast<size_t>(facts.reads[r])] >> position & 1) != 0;
-  };
+  auto depends = [&](size_t r, int l) { return tree.depends(main, r, l); };
   const int n = nest.spatial.back();
   for (size_t r = 0; r < facts.reads.size(); ++r) {
     if (program.tensor(facts.tensors[r]).kind != TensorKind::Constant || !facts.accesses[r] ||
-        equation(main).body[facts.reads[r]].op != ScalarOp::Read || !depends(r, n) ||
+        tree.equation(main).body[facts.reads[r]].op != ScalarOp::Read || !depends(r, n) ||
         std::ranges::none_of(nest.reduced, [&](int l) { return depends(r, l); }))
       continue;
     Operand operand;

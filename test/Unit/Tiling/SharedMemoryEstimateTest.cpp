@@ -48,9 +48,7 @@ struct Candidate {
 class ChainSchedules {
 public:
   ChainSchedules(int m, int n, int k, int h)
-      : pattern(patternFrom(mcfuserChain(m, n, k, h))), program(pattern),
-        space(loopSpace(program.equations)), nests(spaceNests(space)),
-        rows(mergedRows(space, program)) {}
+      : pattern(patternFrom(mcfuserChain(m, n, k, h))), program(pattern), tree(program) {}
   ChainSchedules(const ChainSchedules &) = delete;
 
   /// Fills in the bytes; false where no kernel has such tiles, because its threads lack registers for the sums.
@@ -60,8 +58,7 @@ public:
                           .vectors = int64_t(one.n) / target.lanes,
                           .depth = int64_t(one.k),
                           .streamed = streamed};
-    const std::optional<Schedule> schedule =
-        TreeBuilder(space, nests, rows, program, target, shape).build();
+    const std::optional<Schedule> schedule = TreeBuilder(tree, target, shape).build();
     if (!schedule || !verify(*schedule, pattern).ok())
       return false;
     one.estimated = storageOf({*schedule, program}).sharedBytes;
@@ -78,9 +75,7 @@ public:
 private:
   const ExprProgram pattern;
   const ScheduledProgram program;
-  const LoopSpace space;
-  const std::vector<SpaceNest> nests;
-  const std::vector<std::vector<int>> rows;
+  const TreeSpace tree;
 };
 
 /// A chain's space, with a tree and the sizes of tiles that rule 3 leaves.
