@@ -8,15 +8,19 @@
 
 namespace fusec::tiling {
 
+bool isFinishedReduction(const ScheduledProgram &program) {
+  const std::vector<const Equation *> &equations = program.equations;
+  return equations.size() == 2 && finishesReduction(*equations[0], *equations[1]) &&
+         program.expr.tensors[equations[0]->outputs[0]].kind == TensorKind::Temp;
+}
+
 Candidates plainCandidates(const ScheduledProgram &program, const Target &target,
                            const WorkMeter &meter) {
   if (program.scan)
     return scanCandidates(program, target);
   const std::vector<const Equation *> &equations = program.equations;
   const Equation &first = *equations[0];
-  const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
-                        program.expr.tensors[first.outputs[0]].kind == TensorKind::Temp;
-  if ((equations.size() > 1 && !finished) || !first.states.empty()) {
+  if ((equations.size() > 1 && !isFinishedReduction(program)) || !first.states.empty()) {
     // Contractions need tiles, which a nest among others has not.
     return std::ranges::any_of(equations, [](const Equation *e) { return isContraction(*e); })
                ? Candidates{}
@@ -27,9 +31,7 @@ Candidates plainCandidates(const ScheduledProgram &program, const Target &target
   case EquationKind::Map: return mapCandidates(view);
   case EquationKind::Scatter: return scatterCandidates(view);
   case EquationKind::Reduction:
-    if (!sharesFactor(first))
-      return reductionCandidates(view);
-    return target.vectorLanes ? cpuContractionCandidates(view) : gpuContractionCandidates(view);
+    return sharesFactor(first) ? Candidates{} : reductionCandidates(view);
   case EquationKind::Opaque: return topKCandidates(view);
   case EquationKind::Scan: break;
   }

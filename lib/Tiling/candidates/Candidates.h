@@ -11,15 +11,13 @@ class WorkMeter;
 namespace fusec::tiling {
 
 using Candidates = std::vector<Schedule>;
-/// Schedules of the program, packs apart. `meter`: of the program.
+/// Whether the program is a reduction and a map that takes its result on from registers.
+bool isFinishedReduction(const ScheduledProgram &program);
+/// Schedules of the program, packs and contractions apart. `meter`: of the program.
 Candidates plainCandidates(const ScheduledProgram &program, const Target &target,
                            const WorkMeter &meter);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
-Candidates cpuContractionCandidates(const View &view);
-Candidates gpuContractionCandidates(const View &view);
-/// On a GPU: for products of a few rows with a large matrix; none for others.
-Candidates thinContractionCandidates(const View &view);
 Candidates scanCandidates(const ScheduledProgram &program, const Target &target);
 /// None where an equation of a step cannot be spread over blocks.
 Candidates gridScanCandidates(const ScheduledProgram &program, const Target &target);

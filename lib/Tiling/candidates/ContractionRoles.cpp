@@ -18,14 +18,6 @@ ContractionRoles::ContractionRoles(const View &view) {
   }
 }
 
-std::vector<LoopNode> ContractionRoles::blocksOutside(ScheduleBuilder &b) const {
-  std::vector<LoopNode> blocks;
-  for (const std::vector<int> &group : outside)
-    blocks.push_back(ScheduleBuilder::loop(
-        LoopKind::Block, b.addSpatial("i" + std::to_string(blocks.size()), {group}), 1));
-  return blocks;
-}
-
 int64_t pointsOf(const View &view, const AxisGroups &groups) {
   int64_t product = 1;
   for (const std::vector<int> &group : groups)

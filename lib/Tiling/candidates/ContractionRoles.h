@@ -12,9 +12,6 @@ struct ContractionRoles {
   explicit ContractionRoles(const View &view);
 
   AxisGroups rows, columns, outside;
-
-  /// Adds an axis for each group that is outside, and gives the loops over blocks of one point each.
-  std::vector<LoopNode> blocksOutside(ScheduleBuilder &b) const;
 };
 
 /// Points of all the groups at the symbols' opt values.

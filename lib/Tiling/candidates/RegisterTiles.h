@@ -5,7 +5,7 @@
 
 namespace fusec::tiling {
 
-/// What the spatial groups of a contraction are to a register tile on a CPU (CpuContractions.cpp).
+/// What the spatial groups of a contraction are to a register tile on a CPU (space/OneContraction.cpp).
 struct Roles {
   int lane = -1;           // group index
   int row = -1;            // group index or -1

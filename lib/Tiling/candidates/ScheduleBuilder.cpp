@@ -168,16 +168,6 @@ std::vector<LoopNode> ScheduleBuilder::lanesAlong(AxisId axis, int64_t neighbour
   return loops;
 }
 
-TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf, int64_t neighbours) const {
-  std::vector<LoopNode> loops;
-  if (m >= 0)
-    loops.push_back(loop(LoopKind::Unroll, m, 1));
-  loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes * neighbours));
-  for (LoopNode &one : lanesAlong(n, neighbours))
-    loops.push_back(std::move(one));
-  return nest(loops, {std::move(leaf)});
-}
-
 LeafNode ScheduleBuilder::finishLeaf() const {
   return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
                           : leaf(LeafKind::Store, view.first);

@@ -70,9 +70,6 @@ public:
   }
   /// loops[0] outermost around `children`.
   static TreeNode nest(std::vector<LoopNode> loops, std::vector<TreeNode> children);
-  /// The leaf for each element of a thread's tile: rows along `m` (-1: one) of vectors along `n`, of each of which a
-  /// lane has so many neighbours.
-  TreeNode overTile(AxisId m, AxisId n, TreeNode leaf, int64_t neighbours = 1) const;
   /// Loops of a unit's lanes along an axis, each with so many elements side by side.
   std::vector<LoopNode> lanesAlong(AxisId axis, int64_t neighbours) const;
   /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.

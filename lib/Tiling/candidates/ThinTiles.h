@@ -6,7 +6,7 @@
 namespace fusec::tiling {
 
 /// How the threads of a GPU's block share one to eight rows times a matrix, of which nothing is used twice but by the
-/// rows of one thread (ThinContractions.cpp).
+/// rows of one thread (space/ThinTrees.cpp).
 struct ThinTile {
   int units = 1;           // of a block
   int64_t neighbours = 1;  // elements of the matrix side by side in a thread

@@ -4,6 +4,7 @@
 #include "Tiling/candidates/ContractionRoles.h"
 #include "Tiling/candidates/RegisterTiles.h"
 #include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/space/OneContraction.h"
 #include "Tiling/space/TreeBuilder.h"
 
 #include <algorithm>
@@ -317,6 +318,8 @@ bool hasTree(const ScheduledProgram &program, const Target &target) {
 }
 
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target) {
+  if (isOneContraction(program))
+    return contractionCandidates(program, target);
   return hasTree(program, target) ? TreeGenerator(program, target).run() : std::vector<Schedule>{};
 }
 

@@ -10,7 +10,7 @@ namespace fusec::tiling {
 /// another nest, or other sums take it.
 bool hasTree(const ScheduledProgram &program, const Target &target);
 
-/// The program's trees; none without.
+/// The program's trees, those of one contraction among them; none without.
 std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Target &target);
 
 /// Whether there are several contractions to put together. What alternatives and kept reads make of parts of their

@@ -38,10 +38,18 @@ TreeBuilder::TreeBuilder(const TreeSpace &tree, const Target &target, TreeShape 
       nestOf[static_cast<size_t>(e)] = n;
 }
 
+GeneratorName TreeBuilder::nameOfTree() const {
+  if (nests.size() > 1)
+    return shape.thin               ? GeneratorName("tree-thin")
+           : shape.streamed.empty() ? GeneratorName("tree")
+                                    : GeneratorName("tree-streamed");
+  if (shape.thin)
+    return shape.thinAlongSum ? GeneratorName("thin-rows") : GeneratorName("thin");
+  return shape.boxes ? GeneratorName("mm-boxes") : GeneratorName("mm");
+}
+
 std::optional<Schedule> TreeBuilder::build() {
-  schedule.name = shape.thin               ? GeneratorName("tree-thin")
-                  : shape.streamed.empty() ? GeneratorName("tree")
-                                           : GeneratorName("tree-streamed");
+  schedule.name = nameOfTree();
   schedule.units = shape.thin ? shape.thin->units : target.unitsOf(kThreads);
   unitsShareRows = shape.thin && shape.rows % schedule.units != 0;
   schedule.lanes = target.lanes;
@@ -49,11 +57,16 @@ std::optional<Schedule> TreeBuilder::build() {
   groupNests();
   if (!placeValues())
     return std::nullopt;
-  std::vector<LoopNode> around;
-  for (const std::vector<int> &row : rowAxes)
-    around.push_back(loop(LoopKind::Block, axis(row[0]), axis(row[0]) == m ? shape.rows : 1));
+  std::vector<LoopNode> blocks;
+  for (const std::vector<int> &row : rowAxes) {
+    const AxisId a = axis(row[0]);
+    blocks.push_back(loop(LoopKind::Block, a,
+                          a == m        ? shape.rows
+                          : a == around ? shape.outside
+                                        : 1));
+  }
   if (shape.columns > 0)
-    around.push_back(loop(LoopKind::Block, axis(nests.back().spatial.back()), shape.columns));
+    blocks.push_back(loop(LoopKind::Block, axis(nests.back().spatial.back()), shape.columns));
   std::vector<TreeNode> body, rows; // rows: of plain nests behind each other
   auto endRows = [&] {
     if (rows.empty())
@@ -72,7 +85,9 @@ std::optional<Schedule> TreeBuilder::build() {
       continue; // its reader's loop holds it
     if (nests[n].tiled) {
       endRows();
-      if (shape.thin)
+      if (shape.thin && shape.thinAlongSum)
+        addThinAlongSum(nests[n], body);
+      else if (shape.thin)
         addThin(nests[n], body);
       else
         addTiled(n, body);
@@ -81,15 +96,14 @@ std::optional<Schedule> TreeBuilder::build() {
     }
   }
   endRows();
-  schedule.tree = inside(std::move(around), std::move(body));
-  if (!fits)
+  schedule.tree = inside(std::move(blocks), std::move(body));
+  if (!fits || hasPanels != shape.panels)
     return std::nullopt;
   return std::move(schedule);
 }
 
 void TreeBuilder::addAxis(const std::vector<int> &loops) {
-  ScheduleAxis made{
-      tree.loop(loops[0]).name + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
+  ScheduleAxis made{nameOf(loops), {}, DimExpr(1)};
   for (int l : loops) {
     made.extent = made.extent * tree.loop(l).extent;
     axes[static_cast<size_t>(l)] = AxisId(schedule.axes.size());
@@ -112,13 +126,27 @@ void TreeBuilder::addAxis(const std::vector<int> &loops) {
   schedule.axes.push_back(std::move(made));
 }
 
+/// One contraction has the names that papers give: rows m, columns n, sums k.
+std::string TreeBuilder::nameOf(const std::vector<int> &loops) const {
+  const size_t number = schedule.axes.size();
+  if (nests.size() > 1)
+    return tree.loop(loops[0]).name + std::to_string(number);
+  if (number < rowAxes.size())
+    return tree.hasRows && number + 1 == rowAxes.size() ? "m" : "i" + std::to_string(number);
+  const std::vector<int> &sums = nests[0].reduced;
+  const auto sum = std::ranges::find(sums, loops.back());
+  return sum == sums.end() ? "n" : "k" + std::to_string(sum - sums.begin());
+}
+
 void TreeBuilder::addAxes() {
   for (const std::vector<int> &row : rowAxes)
     addAxis(row);
-  m = rowAxes.empty() ? AxisId() : AxisId(schedule.axes.size() - 1);
+  const size_t outside = rowAxes.size() - (tree.hasRows && !rowAxes.empty());
+  m = outside < rowAxes.size() ? AxisId(outside) : AxisId();
+  around = outside > 0 ? AxisId(outside - 1) : AxisId();
   for (size_t l = 0; l < space.loops.size(); ++l)
     if (axes[l] < 0)
-      addAxis({static_cast<int>(l)});
+      addAxis(tree.axisOf(static_cast<int>(l)));
 }
 
 void TreeBuilder::groupNests() {
@@ -185,7 +213,9 @@ int64_t TreeBuilder::columnsOfBlock(size_t nest) const {
 }
 
 int64_t TreeBuilder::columnsOf(size_t nest) const {
-  return std::min(shape.vectors * target.lanes, columnsOfBlock(nest));
+  if (target.blocksHaveUnits() && m < 0) // units have columns
+    return columnsOfBlock(nest);
+  return std::min(shape.vectors * target.lanes * shape.neighbours, columnsOfBlock(nest));
 }
 
 int64_t TreeBuilder::widthOf(size_t nest) const {
@@ -194,24 +224,25 @@ int64_t TreeBuilder::widthOf(size_t nest) const {
 
 TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const {
   const AxisId columns = axis(nest.spatial.back());
+  const int64_t neighbours = shape.thin ? shape.thin->neighbours : shape.neighbours;
   std::vector<LoopNode> loops;
   if (shape.rowsOfTile > 1)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
-  if (shape.thin) { // a thread has neighbours
-    loops.push_back(loop(LoopKind::Lane, columns, shape.thin->neighbours));
-    if (shape.thin->neighbours > 1)
-      loops.push_back(loop(LoopKind::Unroll, columns, 1));
-  } else {
-    loops.push_back(loop(LoopKind::Unroll, columns, target.lanes));
-    loops.push_back(loop(LoopKind::Lane, columns, 1));
-  }
+  if (!shape.thin)
+    loops.push_back(loop(LoopKind::Unroll, columns, target.lanes * neighbours));
+  loops.push_back(loop(LoopKind::Lane, columns, neighbours));
+  if (neighbours > 1)
+    loops.push_back(loop(LoopKind::Unroll, columns, 1));
   return ScheduleBuilder::nest(std::move(loops), {TreeNode(std::move(statement))});
 }
 
 TreeNode TreeBuilder::inUnits(TreeNode child) const {
   if (!target.blocksHaveUnits())
     return child;
-  return ScheduleBuilder::nest({loop(LoopKind::Unit, m, shape.rowsOfTile)}, {std::move(child)});
+  LoopNode units = m < 0 ? loop(LoopKind::Unit, axis(nests.back().spatial.back()),
+                                target.lanes * shape.neighbours)
+                         : loop(LoopKind::Unit, m, shape.rowsOfTile);
+  return ScheduleBuilder::nest({std::move(units)}, {std::move(child)});
 }
 
 /// What ends a tile: its values go where others read them, and maps take them on.
@@ -252,7 +283,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
     const int64_t step = columnsOf(n - 1);
     std::vector<TreeNode> turn;
     addTiled(n - 1, turn);
-    stageOperands(nest, nest.reduced[0], step, turn);
+    stageTiles(nest, nest.reduced[0], step, turn);
     turn.push_back(
         inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), 1)}, {compute})));
     tile.push_back(
@@ -262,8 +293,11 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   } else if (units) {
     const int k = nest.reduced.back();
     std::vector<TreeNode> step;
-    stageOperands(nest, k, shape.depth, step);
-    step.push_back(inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(k), 1)}, {compute})));
+    stageTiles(nest, k, shape.depth, step);
+    std::vector<LoopNode> walk;
+    for (int64_t one : shape.steps)
+      walk.push_back(loop(LoopKind::Seq, axis(k), one));
+    step.push_back(inUnits(ScheduleBuilder::nest(std::move(walk), {compute})));
     sums.push_back(loop(LoopKind::Seq, axis(k), shape.depth));
     append(tile, inside(std::move(sums), std::move(step)));
   } else {
@@ -275,40 +309,26 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   std::vector<LoopNode> rows;
   if (!units) {
     packConstants(nest);
-    if (!nest.reduced.empty())
-      stageOperands(nest, nest.reduced.back(), 0, strip);
-    if (shape.rows > shape.rowsOfTile || shape.rowsOfTile == 1)
+    // Columns of blocks are copied at once, before the loops.
+    if (nests.size() == 1 && isOverBlocks(n))
+      stagePanels(nest, shape.columns, out);
+    else
+      stagePanels(nest, columnsOf(n), strip);
+    if (shape.outside > 1)
+      outer.push_back(loop(LoopKind::Seq, around, 1));
+    if (m >= 0 && (shape.rows > shape.rowsOfTile || shape.rowsOfTile == 1))
       rows.push_back(loop(LoopKind::Seq, m, shape.rowsOfTile));
   }
   append(strip, inside(std::move(rows), std::move(tile)));
   // What is streamed has its columns from the reader's loop. The reader has all of its own at once: a loop of one turn
   // cuts the last ones, but for columns that its source has loops over, too, as between two residual additions.
   if (isStreamed(n) && sharesColumns(n)) {
-    const DimExpr &extent = tree.loop(nest.spatial.back()).extent;
+    const DimExpr extent = tree.extent(nest.spatial.back());
     fits = fits && extent.isConst() && extent.constValue() % target.lanes == 0;
   } else if (!isStreamed(n + 1) && !(isOverBlocks(n) && widthOf(n) == shape.columns)) {
     outer.push_back(loop(LoopKind::Seq, columns, widthOf(n)));
   }
   append(out, inside(std::move(outer), std::move(strip)));
-}
-
-/// All rows of the block's columns, the sums in parts: ThinContractions.cpp.
-void TreeBuilder::addThin(const SpaceNest &nest, std::vector<TreeNode> &out) {
-  const int main = nest.equations[0];
-  std::vector<LoopNode> walk;
-  for (size_t i = 0; i + 1 < nest.reduced.size(); ++i)
-    walk.push_back(loop(LoopKind::Seq, axis(nest.reduced[i]), 1));
-  for (LoopNode &shared : sharedByUnits(axis(nest.reduced.back()), tree.opt(nest.reduced.back()),
-                                        schedule.units, static_cast<int>(shape.thin->terms)))
-    walk.push_back(std::move(shared));
-  out.push_back(overTile(nest, leaf(LeafKind::Init, main)));
-  out.push_back(
-      ScheduleBuilder::nest(std::move(walk), {overTile(nest, leaf(LeafKind::Compute, main))}));
-  out.push_back(overTile(nest, leaf(LeafKind::Combine, main)));
-  if (levels.at(tree.equation(main).outputs[0]) != MemLevel::Register)
-    out.push_back(overTile(nest, leaf(LeafKind::Store, main)));
-  for (size_t i = 1; i < nest.equations.size(); ++i)
-    out.push_back(overTile(nest, leaf(LeafKind::Compute, nest.equations[i])));
 }
 
 /// Point by point along the loops, vectors along the last one.

@@ -1,6 +1,8 @@
 #include "Tiling/space/TreeSpace.h"
 
 #include <algorithm>
+#include <cassert>
+#include <iterator>
 
 namespace fusec::tiling {
 
@@ -24,21 +26,64 @@ static AxisGroups mergedRows(const LoopSpace &space, const ScheduledProgram &pro
 
 TreeSpace::TreeSpace(const ScheduledProgram &program)
     : program(program), space(loopSpace(program.equations)), nests(spaceNests(space)),
-      rowAxes(mergedRows(space, program)) {}
-
-int64_t TreeSpace::opt(int l) const {
-  return std::max<int64_t>(1, program.valueOf(loop(l).extent));
+      rowAxes(mergedRows(space, program)) {
+  for (size_t l = 0; l < space.loops.size(); ++l)
+    merged.push_back({static_cast<int>(l)});
 }
+
+TreeSpace::TreeSpace(const ScheduledProgram &program, const TreeRoles &roles)
+    : program(program), space(loopSpace(program.equations)), hasRows(!roles.rows.empty()),
+      merged(space.loops.size()) {
+  const auto loopsOf = [&](const std::vector<int> &positions) {
+    std::vector<int> loops;
+    for (int p : positions)
+      loops.push_back(space.loopOf[0][static_cast<size_t>(p)]);
+    return loops;
+  };
+  // The name of the axis that these are.
+  const auto merge = [&](const std::vector<int> &positions) {
+    const std::vector<int> loops = loopsOf(positions);
+    for (int l : loops)
+      merged[static_cast<size_t>(l)] = loops;
+    return loops.back();
+  };
+  space.rows.clear();
+  AxisGroups rows = roles.outside;
+  if (hasRows)
+    rows.push_back(roles.rows);
+  for (const std::vector<int> &positions : rows) {
+    merge(positions);
+    rowAxes.push_back(loopsOf(positions));
+    std::ranges::copy(rowAxes.back(), std::back_inserter(space.rows));
+  }
+  nests = spaceNests(space);
+  assert(nests.size() == 1);
+  nests[0].spatial = {merge(roles.columns)};
+  nests[0].reduced.clear();
+  for (const std::vector<int> &positions : roles.sums)
+    nests[0].reduced.push_back(merge(positions));
+}
+
+DimExpr TreeSpace::extent(int l) const {
+  DimExpr product(1);
+  for (int one : axisOf(l))
+    product = product * loop(one).extent;
+  return product;
+}
+
+int64_t TreeSpace::opt(int l) const { return countOf(axisOf(l)); }
 
 int64_t TreeSpace::countOf(const std::vector<int> &row) const {
   int64_t count = 1;
   for (int l : row)
-    count *= opt(l);
+    count *= std::max<int64_t>(1, program.valueOf(loop(l).extent));
   return count;
 }
 
 bool TreeSpace::depends(int e, size_t r, int l) const {
-  return (facts(e).axes[static_cast<size_t>(facts(e).reads[r])] >> positionOf(l, e) & 1) != 0;
+  const uint64_t axes = facts(e).axes[static_cast<size_t>(facts(e).reads[r])];
+  return std::ranges::any_of(axisOf(l),
+                             [&](int one) { return (axes >> positionOf(one, e) & 1) != 0; });
 }
 
 } // namespace fusec::tiling

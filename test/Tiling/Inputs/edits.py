@@ -48,13 +48,13 @@ def edited(text, old, new):
 
 
 text = dump("sim:sm_90")
-tile = int(re.search(r"seq k:(\d+) \{\s+stage", text).group(1))
+tile = int(re.search(r"seq k0:(\d+) \{\s+stage", text).group(1))
 if tile != 16:
-    text = edited(text, r"seq k:%d \{(\s+stage)" % tile, r"seq k:16 {\1")
+    text = edited(text, r"seq k0:%d \{(\s+stage)" % tile, r"seq k0:16 {\1")
 base, expected = run(text, "sim:sm_90")
 assert len(base) == 1, "the bias and the rectifier finish the product in one kernel"
 
-halved, y = run(edited(text, r"seq k:16 \{(\s+stage)", r"seq k:8 {\1"), "sim:sm_90")
+halved, y = run(edited(text, r"seq k0:16 \{(\s+stage)", r"seq k0:8 {\1"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
 # Every step of k costs the same number of barriers, and there are none outside.
 assert halved[0]["barriers"] == 2 * base[0]["barriers"], (base[0]["barriers"], halved[0]["barriers"])
@@ -74,14 +74,14 @@ assert np.array_equal(y, expected), "outputs changed"
 assert kept == base, (kept, base)
 print("and kept: back in registers")
 
-deep, y = run(edited(text, r"seq k:16 \{(\s+stage)", r"seq k:512 {\1"), "sim:sm_90")
+deep, y = run(edited(text, r"seq k0:16 \{(\s+stage)", r"seq k0:512 {\1"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
 assert deep[0]["barriers"] < halved[0]["barriers"] / 32, (deep, halved)
 assert json.loads(subprocess.run([fusert, "info", folder + "/b", "--json"], check=True, capture_output=True,
                                  text=True).stdout)["programs"][0]["dynamic_shared_bytes"] > 100000
 print("depth 512: in shared memory that launches give")
 
-deep = edited(dump("sim:gfx90a"), r"seq k:\d+ \{(\s+stage)", r"seq k:512 {\1")
+deep = edited(dump("sim:gfx90a"), r"seq k0:\d+ \{(\s+stage)", r"seq k0:512 {\1")
 open(folder + "/edited.txt", "w").write(deep)
 refused = subprocess.run([fusec, folder + "/edited.txt", "-o", folder + "/none"], capture_output=True, text=True)
 assert refused.returncode == 5 and not os.path.exists(folder + "/none"), refused
