@@ -68,9 +68,10 @@ Result<Apart> measureApart(const ExprProgram &program, const std::vector<int64_t
   for (const Pattern &pattern : plan.patterns) {
     FUSEC_TRY(std::vector<ScheduleVariant> variants, oracle.unrestrictedSchedules(pattern));
     const Schedule &schedule = variantAt(variants, symbols).schedule;
-    const ExprProgram sized = tunedFor(pattern.program, symbols);
-    ofPattern.push_back(predict({schedule, sized}, target));
-    movedOf.push_back(withMoved ? movedBytes({schedule, sized}, target, tiling::Effort::Thorough)
+    const ExprProgram sized = scheduledFor(pattern.program, schedule, symbols);
+    const tiling::ScheduledProgram made(sized);
+    ofPattern.push_back(predict({schedule, made}, target));
+    movedOf.push_back(withMoved ? movedBytes({schedule, made}, target, tiling::Effort::Thorough)
                                 : MemoryRequests());
   }
   Apart out;
@@ -148,8 +149,10 @@ private:
       if (step.kind == PlanStep::Kind::Launch) {
         const auto p = static_cast<size_t>(step.pattern);
         const ScheduleVariant &variant = variantAt(state.schedules[p], symbols);
-        const ExprProgram tuned = tunedFor(state.plan.patterns[p].program, symbols);
-        add(sums, predict({variant.schedule, tuned}, state.target));
+        const ExprProgram sized =
+            scheduledFor(state.plan.patterns[p].program, variant.schedule, symbols);
+        const tiling::ScheduledProgram made(sized);
+        add(sums, predict({variant.schedule, made}, state.target));
       }
       add(sums, sumsOf(step.thenSteps));
       add(sums, sumsOf(step.elseSteps));
@@ -159,17 +162,18 @@ private:
 
   Result<Figures> figuresOf(size_t p) const {
     const ExprProgram &pattern = state.plan.patterns[p].program;
-    const ExprProgram tuned = tunedFor(pattern, symbols);
     const ScheduleVariant &variant = variantAt(state.schedules[p], symbols);
+    const ExprProgram sizedPattern = scheduledFor(pattern, variant.schedule, symbols);
+    const tiling::ScheduledProgram made(sizedPattern);
     Result<LoweredKernel> lowered = lowerAndRewrite(
         pattern, variant.schedule, guardedSymbols(variant, pattern.symbols), state.target);
     if (!lowered)
       return scheduleFault(std::move(lowered.errors()), state);
     return Figures{&variant,
-                   predict({variant.schedule, tuned}, state.target),
-                   movedBytes({variant.schedule, tuned}, state.target, tiling::Effort::Thorough),
-                   barriersOf(variant.schedule, tuned),
-                   readsOfStep({variant.schedule, tuned}, state.target),
+                   predict({variant.schedule, made}, state.target),
+                   movedBytes({variant.schedule, made}, state.target, tiling::Effort::Thorough),
+                   barriersOf({variant.schedule, made}),
+                   readsOfStep({variant.schedule, made}, state.target),
                    {lowered->rules.begin(), lowered->rules.end()}};
   }
 
@@ -353,10 +357,10 @@ private:
     return level == MemLevel::Global ? "device" : std::string(name(level));
   }
 
-  BarrierCounts barriersOf(const Schedule &schedule, const ExprProgram &pattern) const {
+  BarrierCounts barriersOf(const tiling::BoundSchedule &bound) const {
     BarrierCounts barriers;
     double runs = 0;
-    for (const cost::Counts &phase : countWork({schedule, pattern}, state.target)) {
+    for (const cost::Counts &phase : countWork(bound, state.target)) {
       barriers.ofBlock += phase.rounds * phase.barriers;
       barriers.counters += phase.waits;
       runs += phase.rounds;

@@ -80,10 +80,12 @@ SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> 
   for (size_t p = 0; p < launches.size(); ++p) {
     if (launches[p] == 0)
       continue;
-    const ExprProgram pattern = tunedFor(target.plan.patterns[p].program, symbols);
+    const ExprProgram &pattern = target.plan.patterns[p].program;
     const std::vector<ScheduleVariant> &variants = target.schedules[p];
     const ScheduleVariant &chosen = variantAt(variants, symbols);
-    const double seconds = predict({chosen.schedule, pattern}, target.target).seconds;
+    const ExprProgram sized = scheduledFor(pattern, chosen.schedule, symbols);
+    const tiling::ScheduledProgram program(sized);
+    const double seconds = predict({chosen.schedule, program}, target.target).seconds;
     out.kernels.push_back(
         {pattern.name, launches[p], static_cast<size_t>(&chosen - variants.data()), seconds});
     out.seconds += launches[p] * seconds;

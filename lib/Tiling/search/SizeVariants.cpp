@@ -274,6 +274,11 @@ void fillTable(SizedSchedules &out, const ExprProgram &pattern, const Target &ta
 
 } // namespace
 
+ExprProgram scheduledFor(const ExprProgram &pattern, const Schedule &schedule,
+                         const std::vector<int64_t> &symbols) {
+  return tunedFor(*rewritten(pattern, schedule.via), symbols);
+}
+
 ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols) {
   ExprProgram out = pattern;
   out.symbols = tunedFor(std::move(out.symbols), symbols);

@@ -39,6 +39,10 @@ std::optional<SizeLimit> limitNotTested(const ScheduleVariant &variant, const Ex
 const ScheduleVariant &variantAt(const std::vector<ScheduleVariant> &variants,
                                  const std::vector<int64_t> &symbols);
 
+/// What a schedule's alternatives make of the pattern, with other values as what it is tuned for. They are taken at the
+/// pattern's own sizes, as when kernels are made: at others they may find other equations long.
+ExprProgram scheduledFor(const ExprProgram &pattern, const Schedule &schedule,
+                         const std::vector<int64_t> &symbols);
 /// The pattern with other values as what it is tuned for.
 ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols);
 

@@ -113,6 +113,10 @@ ROLLING = model("""g (float[1] x, float[5] w, int64 trips) => (float[1] y, float
 }""")
 
 # Sizes that are told in front of others decide these, and nodes ask of them what only the run can tell.
+SUMMED = model("""g (float[a,b] x, bool[a] c) => (float s) {
+    chosen = Compress<axis = 0>(x, c)
+    s = ReduceSum<keepdims = 0>(chosen)
+}""")
 CHAIN = model("""g (float[n] x, float least) => (float[f] y, int64[1,g] at, float z) {
     above = Greater(x, least)
     a = Compress<axis = 0>(x, above)
@@ -250,6 +254,7 @@ CASES = [
             (-2, "int32", np.int32, (([9, -1], [0, 9]), ([-1, 0], [-(1 << 31), 2]))),
         )
     ),
+    ("chosen rows added up", SUMMED, [{"x": floats(5, n), "c": flags(1, 0, 1, 1, 0)} for n in (3, 700)]),
     ("largest", LARGEST, [{"x": floats(3, n), "k": longs(k)} for n, k in ((9, 2), (5, 0), (7, 7))]),
     ("smallest", SMALLEST, [{"x": few(6, 2).astype(np.int32), "k": longs(k)} for k in (1, 6)]),
     *(
