@@ -1,5 +1,6 @@
 #include "Cost/SecondsText.h"
 #include "Driver/Explain.h"
+#include "Support/DeclaredTest.h"
 #include "Support/JsonText.h"
 #include "Support/WholeText.h"
 
@@ -305,6 +306,8 @@ std::string computedText(const ExplainedTarget &target) {
     out += "size " + oneLine(c.name) +
            (c.bound.empty() ? " = " + oneLine(c.definition) +
                                   ", computed when shapes are set, for " + oneLine(c.node)
+            : !c.indicesOf.empty() && c.name.ends_with(kTestsDeclared)
+                ? ": 0, as the data asks for what the model declares, which CPUs test"
             : !c.indicesOf.empty()
                 ? ": 0, as indices of the data lie within their axis, which CPUs test"
                 : ": at most " + oneLine(c.bound) + ", as the data decides") +

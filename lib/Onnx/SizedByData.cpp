@@ -2,6 +2,7 @@
 
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
+#include "Support/DeclaredTest.h"
 #include "Support/Diag.h"
 
 namespace fusec {
@@ -45,6 +46,31 @@ Status nonZeroOfData(NodeImporter &n) {
     rows[static_cast<size_t>(a)] = row;
   }
   n.result(0, rank == 1 ? rows[0] : make.concat(rows, 0));
+  return success();
+}
+
+Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
+                       const std::vector<int64_t> &open) {
+  if (declared.empty())
+    return success();
+  Compose make(n);
+  // The operator Shape knows sizes that are open, too.
+  const auto count = static_cast<int64_t>(declared.size());
+  FUSEC_TRY(const ValueId wanted, n.emitOne(OpKind::Shape, {make.filled(DType::Bool, 0, declared)},
+                                            {{"start", int64_t(0)}, {"end", count}}));
+  const ValueId sizes = n.reshape(make.cast(asked, DType::I64), {DimExpr(count)});
+  FUSEC_TRY(const ValueId more, make.binary(OpKind::Sub, sizes, wanted));
+  FUSEC_TRY(const ValueId less, make.binary(OpKind::Sub, wanted, sizes));
+  FUSEC_TRY(ValueId off, make.binary(OpKind::Max, more, less));
+  for (int64_t value : open) {
+    FUSEC_TRY(const ValueId isOpen, make.binary(OpKind::Equal, sizes, make.integer(value)));
+    FUSEC_TRY(off, make.where(isOpen, make.integer(0), off));
+  }
+  FUSEC_TRY(off, make.reduce(OpKind::ReduceMax, off, {0}));
+  FUSEC_TRY(off, make.binary(OpKind::Min, off, make.integer(INT32_MAX)));
+  const DimExpr beyond =
+      n.graphBuilder().newDataSize(n.name() + std::string(kTestsDeclared), 0, n.name());
+  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(beyond, off));
   return success();
 }
 

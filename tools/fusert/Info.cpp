@@ -1,4 +1,5 @@
 #include "Commands.h"
+#include "Support/DeclaredTest.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -171,6 +172,8 @@ std::string computedText(const Session::SymbolRange &x) {
   const std::string size = "size " + printable(x.name);
   if (x.bound.empty())
     return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
+  if (!x.indicesOf.empty() && x.name.ends_with(fusec::kTestsDeclared))
+    return size + ": 0, as the data asks for what the model declares, which CPUs test";
   if (!x.indicesOf.empty())
     return size + ": 0, as indices of the data lie within their axis, which CPUs test";
   return size + ": at most " + printable(x.bound) +

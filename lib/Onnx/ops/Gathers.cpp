@@ -145,10 +145,13 @@ Status topK(NodeImporter &n) {
     if (given && given->size() == 1)
       k = (*given)[0];
     else if (!given && declared && declared->shape.size() == n.shape(0).size() &&
-             declared->shape[static_cast<size_t>(axis)].isConst())
-      k = declared->shape[static_cast<size_t>(axis)].constValue();
-    else
+             declared->shape[static_cast<size_t>(axis)].isConst()) {
+      const DimExpr &size = declared->shape[static_cast<size_t>(axis)];
+      FUSEC_CHECK(requireDeclared(n, n.id(1), {size}));
+      k = size.constValue();
+    } else {
       return topKOfData(n, axis);
+    }
   }
   return n.finish(OpKind::TopK, {n.id(0), n.intsValue({k})}, {{"axis", axis}});
 }

@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 #include <cmath>
@@ -68,6 +69,7 @@ Status constantOfShape(NodeImporter &n) {
   } else if (auto declared = n.declared(0);
              declared && n.shape(0)[0].isConst(static_cast<int64_t>(declared->shape.size()))) {
     out = declared->shape;
+    FUSEC_CHECK(requireDeclared(n, n.id(0), out));
   } else {
     return n.needsConstant("the shape is a run-time value; it must follow from constants and "
                            "input shapes",
@@ -200,6 +202,9 @@ Status range(NodeImporter &n) {
     }
   } else if (auto declared = n.declared(0); declared && declared->shape.size() == 1) {
     count = declared->shape[0];
+    FUSEC_TRY(const ValueId asked, countOfRange(n, n.reshape(n.id(0), {}), n.reshape(n.id(1), {}),
+                                                n.reshape(n.id(2), {})));
+    FUSEC_CHECK(requireDeclared(n, asked, {count}));
   } else {
     return rangeByData(n);
   }
@@ -221,10 +226,12 @@ Status oneHot(NodeImporter &n) {
   if (depthConstant && depthConstant->numElements() == 1)
     depth = depthConstant->intAt(0);
   else if (!depthConstant && declared && static_cast<int64_t>(declared->shape.size()) == rank &&
-           declared->shape[static_cast<size_t>(axis)].isConst())
+           declared->shape[static_cast<size_t>(axis)].isConst()) {
     depth = declared->shape[static_cast<size_t>(axis)].constValue();
-  else
+    FUSEC_CHECK(requireDeclared(n, n.id(1), {DimExpr(depth)}));
+  } else {
     return n.needsConstant("depth is a run-time value; it must be constant", {1});
+  }
   if (depth < 1 || depth > int64_t(1) << 40)
     return n.fail(Diag::BadOperand, "depth must be positive");
   return n.finish(OpKind::OneHot, {n.id(0), Compose(n).integer(depth), n.id(2)}, {{"axis", axis}});
@@ -237,9 +244,10 @@ Status window(NodeImporter &n) {
   int64_t count;
   if (size && size->size() == 1)
     count = (*size)[0];
-  else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst())
+  else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst()) {
     count = declared->shape[0].constValue();
-  else
+    FUSEC_CHECK(requireDeclared(n, n.id(0), {DimExpr(count)}));
+  } else
     return n.needsConstant("the size is a run-time value; it must be constant", {0});
   if (count < 0 || count > int64_t(1) << 32)
     return n.fail(Diag::BadOperand, "the size is out of range");

@@ -3,6 +3,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -107,6 +108,7 @@ Status reshape(NodeImporter &n) {
                declared && n.shape(1)[0].isConst(static_cast<int64_t>(declared->shape.size())) &&
                numElements(declared->shape) == numElements(n.shape(0))) {
       out = declared->shape;
+      FUSEC_CHECK(requireDeclared(n, n.id(1), out, {-1, 0}));
     } else {
       return n.needsConstant(kOpenTarget, {1});
     }
@@ -260,6 +262,8 @@ Status expand(NodeImporter &n) {
     if (!declared)
       return n.needsConstant(kOpenTarget, {1});
     FUSEC_TRY(Shape both, n.broadcast({&n.shape(0), &declared->shape}));
+    if (n.rank(1) == 1 && n.shape(1)[0].isConst(static_cast<int64_t>(declared->shape.size())))
+      FUSEC_CHECK(requireDeclared(n, n.id(1), declared->shape, {1}));
     return finishShaped(n, OpKind::Expand, std::move(both));
   }
   for (const DimExpr &d : *wanted)

@@ -148,6 +148,28 @@ BEYOND = {
 }
 
 
+# Sizes that the model declares stand in the place of those that the data asks for: a run has the same, or ends.
+DECLARED = [
+    ("k", "g (float[n,8] x, int64[1] a) => (float[n,3] y) { y, at = TopK(x, a) }", {"x": floats(4, 8)}, [3], [2]),
+    ("length", """g (float[n] x, int64 a) => (int64[n] y, float[n] z) {
+        start = Constant<value_int = 1>()
+        step = Constant<value_int = 2>()
+        y = Range(start, a, step)
+        z = Relu(x)
+    }""", {"x": floats(3)}, 7, 11),
+    ("target", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
+     [-1, 2], [2, 3]),
+    ("rows", "g (float[1,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
+     [4, 1], [5, 3]),
+    ("filled", """g (float[n] x, int64[2] a) => (float[2,n] y, float[n] z) {
+        y = ConstantOfShape(a)
+        z = Relu(x)
+    }""", {"x": floats(3)}, [2, 3], [2, 4]),
+    ("depth", "g (int64[n] x, int64 a, float[2] v) => (float[n,5] y) { y = OneHot(x, a, v) }",
+     {"x": longs([0, 4, 2]), "v": floats(2)}, 5, 4),
+]
+
+
 def shaped(data):
     return data if isinstance(data, np.ndarray) else longs(data)
 
@@ -178,6 +200,10 @@ def main():
             inputs = {**others, index: shaped(data)}
             assert is_refused_there(proto, inputs), (name, data)
             print(f"{name}: {compiled_run.ran(options, inputs, TARGETS[0], folder)}", flush=True)
+    for name, text, others, good, bad in DECLARED:
+        compiled_run.agrees(options, f"declared {name}", model(text), [(0, {**others, "a": longs(good)})])
+        folder = compiled_run.folder_of(options, f"declared {name}", TARGETS[0])
+        print(f"{name}: {compiled_run.ran(options, {**others, 'a': longs(bad)}, TARGETS[0], folder)}", flush=True)
     for what, models in ("within", WITHIN), ("beyond", BEYOND):
         print(f"{what}: {', '.join(f'{name} {tests_of(options, name, text)}' for name, text in models.items())}")
 
