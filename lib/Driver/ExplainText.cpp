@@ -1,6 +1,6 @@
 #include "Cost/SecondsText.h"
 #include "Driver/Explain.h"
-#include "Support/DeclaredTest.h"
+#include "Support/DataTests.h"
 #include "Support/JsonText.h"
 #include "Support/WholeText.h"
 

@@ -191,7 +191,16 @@ void GraphBuilder::settleSizes() {
         d = d.substitute(renumbered);
 }
 
-DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound,
+DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound) {
+  return addDataSize(name, "", bound, "");
+}
+
+DimExpr GraphBuilder::newTest(const std::string &node, std::string_view kind) {
+  return addDataSize(node, kind, 0, node);
+}
+
+/// Names that are taken get a longer stem.
+DimExpr GraphBuilder::addDataSize(std::string name, std::string_view ending, const DimExpr &bound,
                                   const std::string &indicesOf) {
   auto isTaken = [&](const std::string &wanted) {
     return dimNames.count(wanted) != 0 ||
@@ -199,9 +208,9 @@ DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound,
              return graph.symbols[static_cast<size_t>(s)].name == wanted;
            });
   };
-  std::string own = name;
-  while (isTaken(own))
-    own += "_";
+  while (isTaken(name + std::string(ending)))
+    name += "_";
+  const std::string own = name + std::string(ending);
   Symbol s = dataDependentSymbol(own, bound, graph.symbols);
   s.indicesOf = indicesOf;
   const auto range = options.dims.find(own);

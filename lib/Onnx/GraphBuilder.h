@@ -135,8 +135,9 @@ public:
   bool foundContradiction = false; // between what several nodes ask of sizes
   /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
   /// behind say of it narrows its range.
-  DimExpr newDataSize(const std::string &name, const DimExpr &bound,
-                      const std::string &indicesOf = "");
+  DimExpr newDataSize(const std::string &name, const DimExpr &bound);
+  /// A size of the data that must be 0 in a run, for a test of a node's data; `kind`: one of Support/DataTests.h.
+  DimExpr newTest(const std::string &node, std::string_view kind);
   std::vector<SymbolId> dataSizes; // all of these, in the order in which they were made
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.
@@ -203,6 +204,8 @@ private:
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
   /// Leaves the symbols that sizes hang on, and the rules that the nodes made of them.
   void settleSizes();
+  DimExpr addDataSize(std::string name, std::string_view ending, const DimExpr &bound,
+                      const std::string &indicesOf);
   bool contradicts(const DeclaredType &declared, const Value &value) const;
   std::string declaredText(const DeclaredType &declared) const;
   /// Warns of types and shapes that the nodes around the current frame contradict, and asks for sizes that they leave

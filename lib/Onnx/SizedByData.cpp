@@ -2,7 +2,7 @@
 
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
-#include "Support/DeclaredTest.h"
+#include "Support/DataTests.h"
 #include "Support/Diag.h"
 
 namespace fusec {
@@ -49,6 +49,16 @@ Status nonZeroOfData(NodeImporter &n) {
   return success();
 }
 
+Status requireNone(NodeImporter &n, ValueId off, std::string_view kind) {
+  Compose make(n);
+  FUSEC_TRY(off, make.binary(OpKind::Min, off, make.integer(INT32_MAX)));
+  if (const auto known = knownElements(n.graph().value(off)); known && known->front().isConst(0))
+    return success();
+  const DimExpr size = n.graphBuilder().newTest(n.name(), kind);
+  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(size, off));
+  return success();
+}
+
 Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
                        const std::vector<int64_t> &open) {
   if (declared.empty())
@@ -67,11 +77,7 @@ Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
     FUSEC_TRY(off, make.where(isOpen, make.integer(0), off));
   }
   FUSEC_TRY(off, make.reduce(OpKind::ReduceMax, off, {0}));
-  FUSEC_TRY(off, make.binary(OpKind::Min, off, make.integer(INT32_MAX)));
-  const DimExpr beyond =
-      n.graphBuilder().newDataSize(n.name() + std::string(kTestsDeclared), 0, n.name());
-  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(beyond, off));
-  return success();
+  return requireNone(n, off, kTestsDeclared);
 }
 
 Status topKOfData(NodeImporter &n, int64_t axis) {

@@ -6,6 +6,10 @@ namespace fusec {
 // Operators whose outputs have sizes that depend on data: compositions, in which a number that is computed becomes a
 // symbol (NodeImporter::dataSize) behind which the outputs are made.
 
+/// A run in which `off`, an integer of the data that is no less than 0, is not 0 ends with an error: by so much
+/// something lies outside of what it may be. `kind`: one of Support/DataTests.h.
+Status requireNone(NodeImporter &n, ValueId off, std::string_view kind);
+
 /// A run in which the data asks for other sizes than the model declares, which stand in their place, ends with an
 /// error.
 /// `asked`: an integer for each of `declared`, or one of `open`, which leave a size to the operator.

@@ -5,7 +5,7 @@
 #include "Runtime/Error.h"
 #include "Runtime/ExecPlan.h"
 #include "Runtime/SizeTests.h"
-#include "Support/DeclaredTest.h"
+#include "Support/DataTests.h"
 
 #include <algorithm>
 
@@ -76,7 +76,8 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
     return fail(FUSERT_OUT_OF_RANGE,
                 "node '" + of.size->indicesOf + "': the data asks for a size that is " +
                     std::to_string(value) + (value == 1 ? " element" : " elements") +
-                    " off the one that the model declares for the output; correct the declaration");
+                    " off the one that the model declares for the output; correct the declaration, "
+                    "or give data that asks for it");
   if (of.size->testsIndices() && value > 0)
     return fail(FUSERT_OUT_OF_RANGE,
                 "node '" + of.size->indicesOf + "': an index in the data is " +

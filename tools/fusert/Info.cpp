@@ -1,5 +1,5 @@
 #include "Commands.h"
-#include "Support/DeclaredTest.h"
+#include "Support/DataTests.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,6 +2,7 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/SizedByData.h"
+#include "Support/DataTests.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -38,9 +39,6 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// What lies outside [-size, size) of the indices, by at most this many elements, ends a run with an error.
-constexpr int64_t kMostOutside = INT32_MAX;
-
 /// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0.
 Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
   Compose make(n);
@@ -57,13 +55,7 @@ Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
     FUSEC_TRY(outside, make.reduce(OpKind::ReduceMax, outside, all));
   }
   FUSEC_TRY(outside, make.binary(OpKind::Max, outside, make.integer(0)));
-  FUSEC_TRY(outside, make.binary(OpKind::Min, outside, make.integer(kMostOutside)));
-  if (const auto known = knownElements(n.graph().value(outside));
-      known && known->front().isConst(0))
-    return success();
-  const DimExpr beyond = n.graphBuilder().newDataSize(n.name() + ".outside", 0, n.name());
-  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(beyond, outside));
-  return success();
+  return requireNone(n, outside, kTestsIndices);
 }
 
 /// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions

@@ -159,8 +159,12 @@ DECLARED = [
     }""", {"x": floats(3)}, 7, 11),
     ("target", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
      [-1, 2], [2, 3]),
+    ("copied", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
+     [3, 2], [0, 3]),
     ("rows", "g (float[1,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
      [4, 1], [5, 3]),
+    ("one row", "g (float[1,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
+     [4, 3], [1, 3]),
     ("filled", """g (float[n] x, int64[2] a) => (float[2,n] y, float[n] z) {
         y = ConstantOfShape(a)
         z = Relu(x)
