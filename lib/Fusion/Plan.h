@@ -86,14 +86,14 @@ struct KernelTime {
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
-/// Predicts the seconds of a pattern's kernels at given values of its symbols, with the best of the schedules that are
-/// right for all of its sizes. Handed in as ScheduleOracle is.
+/// Predicts the seconds of a pattern's kernels at given values of its symbols, at best: with the fastest of the
+/// schedules that are found for its sizes. Handed in as ScheduleOracle is.
 using SizedOracle =
     std::function<Result<double>(const Pattern &, const std::vector<int64_t> &symbols)>;
 /// What plans by size ask.
 struct WhereOracle {
   ScheduleOracle best;
-  SizedOracle forAllSizes;
+  SizedOracle sized;
 };
 
 /// The search that cuts a program into kernels: one paper's alone, for comparison, or all of them as seeds of one.

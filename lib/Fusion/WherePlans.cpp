@@ -147,8 +147,8 @@ private:
       return std::optional<Plan>();
     ExprProgram most = sized;
     most.symbols = tunedFor(most.symbols, tuned.back());
-    FUSEC_TRY(const double now, secondsRun(present, optValues(most.symbols)));
-    FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, now, true));
+    FUSEC_TRY(const double run, secondsRun(present, optValues(most.symbols)));
+    FUSEC_TRY(std::optional<Plan> own, fasterAt(most, present, run, true));
     if (!own)
       return own;
     ExprProgram least = sized;
@@ -249,7 +249,7 @@ private:
       const auto [at, isNew] = known.emplace(step.pattern, 0);
       if (isNew) {
         const Pattern &pattern = present.patterns[static_cast<size_t>(step.pattern)];
-        FUSEC_TRY(at->second, oracle.forAllSizes(pattern, symbols));
+        FUSEC_TRY(at->second, oracle.sized(pattern, symbols));
       }
       sum += at->second;
     }

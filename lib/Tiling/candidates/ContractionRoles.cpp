@@ -18,6 +18,13 @@ ContractionRoles::ContractionRoles(const View &view) {
   }
 }
 
+std::vector<int> flat(const AxisGroups &groups) {
+  std::vector<int> positions;
+  for (const std::vector<int> &group : groups)
+    positions.insert(positions.end(), group.begin(), group.end());
+  return positions;
+}
+
 int64_t pointsOf(const View &view, const AxisGroups &groups) {
   int64_t product = 1;
   for (const std::vector<int> &group : groups)

@@ -14,6 +14,9 @@ struct ContractionRoles {
   AxisGroups rows, columns, outside;
 };
 
+/// All positions of the groups, in their order.
+std::vector<int> flat(const AxisGroups &groups);
+
 /// Points of all the groups at the symbols' opt values.
 int64_t pointsOf(const View &view, const AxisGroups &groups);
 

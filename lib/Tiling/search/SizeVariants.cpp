@@ -33,6 +33,7 @@
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -276,7 +277,9 @@ void fillTable(SizedSchedules &out, const ExprProgram &pattern, const Target &ta
 
 ExprProgram scheduledFor(const ExprProgram &pattern, const Schedule &schedule,
                          const std::vector<int64_t> &symbols) {
-  return tunedFor(*rewritten(pattern, schedule.via), symbols);
+  std::optional<ExprProgram> made = rewritten(pattern, schedule.via);
+  assert(made && "the schedule's alternatives have made its kernel");
+  return tunedFor(*made, symbols);
 }
 
 ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols) {

@@ -22,7 +22,6 @@ public:
             .outside = outside,
             .panels = panels,
             .columns = columns,
-            .streamed = {},
             .room = view.target->sharedBytesPerBlock};
   }
 

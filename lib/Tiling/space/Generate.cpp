@@ -32,13 +32,6 @@ bool endsInProduct(const std::vector<SpaceNest> &nests) {
          nests.back().reduced.size() == 1;
 }
 
-std::vector<int> flat(const AxisGroups &groups) {
-  std::vector<int> positions;
-  for (const std::vector<int> &group : groups)
-    positions.insert(positions.end(), group.begin(), group.end());
-  return positions;
-}
-
 class TreeGenerator {
 public:
   TreeGenerator(const ScheduledProgram &program, const Target &target)
@@ -195,11 +188,8 @@ private:
       std::ranges::sort(blocks);
       size_t met = 0;
       for (const auto &[seconds, block] : blocks)
-        if (met < kMostBlocks && addBoth({.rows = block,
-                                          .rowsOfTile = tile.rows,
-                                          .vectors = tile.vectors,
-                                          .depth = 1,
-                                          .streamed = {}}))
+        if (met < kMostBlocks &&
+            addBoth({.rows = block, .rowsOfTile = tile.rows, .vectors = tile.vectors, .depth = 1}))
           ++met;
     }
   }
@@ -256,8 +246,7 @@ private:
       add({.rows = rows,
            .rowsOfTile = rows,
            .columns = tile.neighbours * target.lanes,
-           .thin = tile,
-           .streamed = {}});
+           .thin = tile});
   }
 
   void gpuShapes() {

@@ -57,9 +57,7 @@ private:
     uint64_t sliding = 0;
     for (const ReadInfo &read : view.reads)
       sliding |= slidingAxes(e, read.node);
-    std::vector<int> positions;
-    for (const std::vector<int> &group : view.reduction)
-      positions.insert(positions.end(), group.begin(), group.end());
+    const std::vector<int> positions = flat(view.reduction);
     auto first = std::ranges::find_if(positions, [&](int p) { return sliding >> p & 1; });
     if (first == positions.end())
       return false;
@@ -114,15 +112,13 @@ std::vector<TreeShape> thinShapes(const View &view, const ContractionRoles &role
     shapes.push_back({.rows = rows,
                       .rowsOfTile = rows,
                       .columns = tile.neighbours * view.target->lanes,
-                      .thin = tile,
-                      .streamed = {}});
+                      .thin = tile});
   for (const ThinTile &tile : thinRowTiles(view))
     shapes.push_back({.rows = rows,
                       .rowsOfTile = rows,
                       .columns = tile.wholeBlock ? tile.columns : tile.units * tile.columns,
                       .thin = tile,
-                      .thinAlongSum = true,
-                      .streamed = {}});
+                      .thinAlongSum = true});
   return shapes;
 }
 

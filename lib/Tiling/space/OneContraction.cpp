@@ -1,17 +1,17 @@
-// Schedules of contractions: register tiles of rows x vectors over packed or contiguous operands.
+// Schedules of contractions. On a GPU: block tiles through shared memory (GpuShapes.cpp), or sums in parts
+// (ThinTrees.cpp). On a CPU: register tiles of rows x vectors over packed or contiguous operands.
 //
-// Roles. The last spatial group L runs over lanes. Reads that depend on it are the vector operands ("B"); the
+// Roles there. The last spatial group L runs over lanes. Reads that depend on it are the vector operands ("B"); the
 // others are broadcast ("A"). A row group M is one that some vector operand does not depend on, so that a vector
 // loaded once serves all rows of the register tile (a depthwise convolution's weights, for instance).
 // Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
 //
 //   block m:96 { block n:16 { seq m:6 {
 //     unroll m:1 { unroll n:8 { lane n:1 { init } } }
-//     seq k:1 { unroll m:1 { unroll n:8 { lane n:1 { compute } } } }      # 2 vector loads, 6 broadcasts, 12 fma
+//     seq k0:1 { unroll m:1 { unroll n:8 { lane n:1 { compute } } } }      # 2 vector loads, 6 broadcasts, 12 fma
 //     unroll m:1 { unroll n:8 { lane n:1 { store } } } } } }
 #include "Tiling/space/OneContraction.h"
 
-#include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
 #include "Tiling/candidates/RegisterTiles.h"
 #include "Tiling/space/ContractionShapes.h"
@@ -76,8 +76,6 @@ void add(Candidates &out, const TreeSpace &tree, const View &view, const TreeSha
 
 Candidates cpuCandidates(const View &view) {
   Candidates out;
-  if (view.spatial.empty())
-    return reductionCandidates(view);
   const Roles roles = rolesOf(view);
   const int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   const int64_t columns = view.opt(view.spatial[roles.lane]);
@@ -110,23 +108,14 @@ bool sumsRowsOfMatrix(const View &view) {
          });
 }
 
-std::vector<int> flat(const AxisGroups &groups) {
-  std::vector<int> positions;
-  for (const std::vector<int> &group : groups)
-    positions.insert(positions.end(), group.begin(), group.end());
-  return positions;
-}
-
 Candidates gpuCandidates(const View &view) {
   Candidates out;
-  if (view.spatial.empty())
-    return reductionCandidates(view);
   if (sumsRowsOfMatrix(view))
     out = reductionCandidates(view);
   const ContractionRoles roles(view);
   TreeRoles all = {roles.outside, flat(roles.rows), flat(roles.columns), view.reduction};
   const TreeSpace thin(*view.program, all);
-  if (!view.reduction.empty())
+  if (!view.reduction.empty()) // axes of extent 1 are in no group
     all.sums = {flat(view.reduction)};
   const TreeSpace tree(*view.program, all);
   for (const TreeShape &shape : gpuShapes(view, roles))
@@ -150,6 +139,8 @@ bool isOneContraction(const ScheduledProgram &program) {
 
 Candidates contractionCandidates(const ScheduledProgram &program, const Target &target) {
   const View view = makeView(program, target, 0, program.equations.size() == 2 ? 1 : -1);
+  if (view.spatial.empty())
+    return reductionCandidates(view);
   return target.vectorLanes ? cpuCandidates(view) : gpuCandidates(view);
 }
 

@@ -3,7 +3,8 @@
 
 namespace fusec::tiling {
 
-/// Whether the program is one sum of products that share a factor, and the map that finishes it, if any.
+/// Whether the program is one sum of products of which several outputs use a factor, and the map that finishes it, if
+/// any.
 bool isOneContraction(const ScheduledProgram &program);
 
 /// Schedules of it: its tree in several shapes, and those of sums where these are no worse.

@@ -4,7 +4,7 @@
 //
 //   block n:128 {
 //     lane n:4 { unroll n:1 { init e0 } }
-//     seq k:64 { unit k:4 { unroll k:1 { lane n:4 { unroll n:1 { compute e0 } } } } }
+//     seq k0:64 { unit k0:4 { unroll k0:1 { lane n:4 { unroll n:1 { compute e0 } } } } }
 //     lane n:4 { unroll n:1 { combine e0 } }
 //     lane n:4 { unroll n:1 { store e0 } } }
 //
@@ -12,7 +12,7 @@
 //
 //   block n:8 { unit n:1 {
 //     init e0
-//     seq k:512 { unroll k:128 { lane k:4 { unroll k:1 { compute e0 } } } }
+//     seq k0:512 { unroll k0:128 { lane k0:4 { unroll k0:1 { compute e0 } } } }
 //     combine e0
 //     store e0 } }
 //

@@ -141,7 +141,7 @@ std::string TreeBuilder::nameOf(const std::vector<int> &loops) const {
 void TreeBuilder::addAxes() {
   for (const std::vector<int> &row : rowAxes)
     addAxis(row);
-  const size_t outside = rowAxes.size() - (tree.hasRows && !rowAxes.empty());
+  const size_t outside = rowAxes.size() - size_t{tree.hasRows};
   m = outside < rowAxes.size() ? AxisId(outside) : AxisId();
   around = outside > 0 ? AxisId(outside - 1) : AxisId();
   for (size_t l = 0; l < space.loops.size(); ++l)

@@ -14,7 +14,7 @@ namespace fusec::tiling {
 
 /// What is chosen of a tree.
 struct TreeShape {
-  int64_t rows = 1;                 // of a block, along the innermost of mergedRows
+  int64_t rows = 1;                 // of a block, along the innermost of rowAxes
   int64_t rowsOfTile = 1;           // of a register tile: on a GPU, of a thread
   int64_t vectors = 1;              // of a register tile along the columns, at most
   int64_t depth = 1;                // of what is staged along a sum, on a GPU
@@ -33,7 +33,7 @@ struct TreeShape {
   bool thinAlongSum = false; // lanes have neighbours along the sum, not along the columns
   /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
   /// in the block's memory. Positions among the nests.
-  std::set<size_t> streamed;
+  std::set<size_t> streamed = {};
   /// Bytes of a block's memory for everything in it, live at the same time or not.
   int64_t room = std::numeric_limits<int64_t>::max();
 };

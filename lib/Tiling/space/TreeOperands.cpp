@@ -97,9 +97,11 @@ void TreeBuilder::stagePanels(const SpaceNest &nest, int64_t columns, std::vecto
     if (!depends(n) || isPacked(nest, r) || std::ranges::none_of(nest.reduced, depends))
       continue;
     const std::optional<FlatAccess> &access = facts.accesses[r];
-    const DimExpr stride =
-        access ? access->stride[static_cast<size_t>(tree.positionOf(n, main))] : DimExpr(-1);
-    if (!stride.isConst(0) && !stride.isConst(1))
+    const auto hasStride = [&](int64_t elements) {
+      return access &&
+             access->stride[static_cast<size_t>(tree.positionOf(n, main))].isConst(elements);
+    };
+    if (!hasStride(0) && !hasStride(1))
       stagePanel(nest, r, columns, out);
     else if (shape.panels)
       hasPanels |= stagePanel(nest, r, columns, out);
@@ -114,9 +116,10 @@ bool TreeBuilder::stagePanel(const SpaceNest &nest, size_t read, int64_t columns
   int64_t elements = 1;
   auto add = [&](int l, int64_t most) {
     digits.push_back({axis(l)});
-    const bool isBounded = most <= sharedLeft && elements * most <= sharedLeft;
-    elements = isBounded ? elements * most : sharedLeft;
-    return isBounded;
+    if (most > 0 && elements > sharedLeft / most)
+      return false;
+    elements *= most;
+    return true;
   };
   for (const std::vector<int> &row : rowAxes) {
     const AxisId a = axis(row[0]);

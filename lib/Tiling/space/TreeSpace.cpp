@@ -6,7 +6,6 @@
 
 namespace fusec::tiling {
 
-/// The rows as axes, outermost first: neighbours that every address walks without a gap are one.
 static AxisGroups mergedRows(const LoopSpace &space, const ScheduledProgram &program) {
   AxisGroups rows;
   for (int row : space.rows) {
@@ -26,9 +25,12 @@ static AxisGroups mergedRows(const LoopSpace &space, const ScheduledProgram &pro
 
 TreeSpace::TreeSpace(const ScheduledProgram &program)
     : program(program), space(loopSpace(program.equations)), nests(spaceNests(space)),
-      rowAxes(mergedRows(space, program)) {
+      rowAxes(mergedRows(space, program)), hasRows(!rowAxes.empty()) {
   for (size_t l = 0; l < space.loops.size(); ++l)
     merged.push_back({static_cast<int>(l)});
+  for (const std::vector<int> &row : rowAxes)
+    for (int l : row)
+      merged[static_cast<size_t>(l)] = row;
 }
 
 TreeSpace::TreeSpace(const ScheduledProgram &program, const TreeRoles &roles)

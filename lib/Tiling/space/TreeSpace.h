@@ -31,7 +31,7 @@ public:
   /// The rows as axes of a schedule, outermost first: neighbours that every address walks without a gap are one.
   AxisGroups rowAxes;
   /// Whether blocks have several points of the last of rowAxes, rows of register tiles.
-  bool hasRows = true;
+  bool hasRows;
 
   /// All loops of the axis that is named by this one.
   const std::vector<int> &axisOf(int l) const { return merged[static_cast<size_t>(l)]; }
