@@ -37,16 +37,11 @@ static std::optional<int64_t> pointsOf(const TreeSpace &tree, int equation, int 
                                        const BlockPoints &block) {
   if (tree.axisOf(loop).size() > 1)
     return std::nullopt;
-  for (size_t r = 0; r < tree.rowAxes.size(); ++r) {
-    const std::vector<int> &axis = tree.rowAxes[r];
-    if (!std::ranges::count(axis, loop))
-      continue;
-    const size_t inner = tree.rowAxes.size() - 1 - r + !tree.hasRows; // 0: rows, 1: around them
-    return axis.size() > 1 ? std::nullopt
-                           : std::optional(inner == 0   ? block.rows
-                                           : inner == 1 ? block.outside
-                                                        : 1);
-  }
+  for (size_t r = 0; r < tree.rowAxes.size(); ++r)
+    if (tree.rowAxes[r][0] == loop) {
+      const size_t inner = tree.rowAxes.size() - 1 - r + !tree.hasRows; // 0: rows, 1: around them
+      return inner == 0 ? block.rows : inner == 1 ? block.outside : 1;
+    }
   const auto nest = std::ranges::find_if(
       tree.nests, [&](const SpaceNest &n) { return std::ranges::count(n.equations, equation); });
   return nest->spatial.back() == loop ? std::optional(block.columns) : tree.mostOf(loop);
