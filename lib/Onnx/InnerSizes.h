@@ -26,6 +26,13 @@ public:
   std::vector<InnerSize> found;
 
 private:
+  struct Bounds {
+    DimExpr least, most;
+  };
+
+  std::optional<DimExpr> mostOf(const DimExpr &size) const;
+  std::optional<Bounds> boundsOf(const DimExpr &size) const;
+  std::optional<Bounds> combined(DimExpr::Op op, const Bounds &a, const Bounds &b) const;
   bool isMonotone(const DimExpr &size, std::set<SymbolId> &seen) const;
   bool isLinear(const DimExpr &size) const;
   Diagnostic hasNoMost(const DimExpr &size, size_t output, size_t axis) const;

@@ -1,6 +1,5 @@
 #include "Onnx/ComparedSizes.h"
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/InnerSizes.h"
 #include "Onnx/KnownValues.h"

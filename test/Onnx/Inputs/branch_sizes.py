@@ -150,6 +150,24 @@ def remainder(size):
 REMAINDER = told(f"""{found("p", "a", "rows")}
         {remainder("rows")}
         u = Identity(part)""", FIRST, "float[n,4] a, float[n] p")
+# Zeros behind the rows, for a multiple of 8.
+FILLED_UP = told(f"""{found("p", "a", "rows")}
+        count = Shape<start = 0, end = 1>(rows)
+        eight = Constant<value_ints = [8]>()
+        over = Neg(count)
+        more = Mod(over, eight)
+        four = Constant<value_ints = [4]>()
+        size = Concat<axis = 0>(more, four)
+        zeros = ConstantOfShape(size)
+        u = Concat<axis = 0>(rows, zeros)""", FIRST, "float[n,4] a, float[n] p")
+# As many of the first rows as 100 leaves by the number of those found.
+DIVIDED = told(f"""{found("p", "a", "rows")}
+        count = Shape<start = 0, end = 1>(rows)
+        hundred = Constant<value_ints = [100]>()
+        one = Constant<value_ints = [1]>()
+        least = Max(count, one)
+        left = Mod(hundred, least)
+        u = Slice(a, none, left)""", FIRST, "float[n,4] a, float[n] p")
 # Of a size that is told in front of the If.
 REMAINDER_BEFORE = model(f"""g (float[n,4] a, float[n] p, float[n] q, bool c) => (float[f,4] y) {{
     {CONSTANTS}
@@ -186,6 +204,7 @@ def pair(n, m, c):
     return {"a": floats(n, 4), "b": floats(m, 4), "c": flag(c)}
 
 
+SOME = [{"a": floats(n, 4), "p": floats(n), "c": flag(c)} for n, c in ((12, 1), (3, 1), (12, 0))]
 CASES = [
     ("two inputs", TWO_INPUTS, [pair(*s) for s in ((3, 5, 1), (3, 5, 0), (5, 2, 1), (5, 2, 0), (4, 4, 1))]),
     ("both axes", BOTH_AXES, [{"a": floats(3, 7), "b": floats(5, 2), "c": flag(c)} for c in (1, 0)]),
@@ -206,6 +225,9 @@ CASES = [
                     for p, c in ((floats(3), 1), (-np.ones(3, np.float32), 1), (floats(3), 0))]),
     ("known beside", KNOWN_BESIDE, [{"a": floats(5, 4), "p": floats(5), "x": floats(2, 3, 2), "c": flag(c)}
                                     for c in (1, 0)]),
+    ("a remainder", REMAINDER, SOME),
+    ("filled up", FILLED_UP, SOME),
+    ("divided", DIVIDED, SOME),
     ("a remainder told before", REMAINDER_BEFORE, [
         {"a": floats(n, 4), "p": floats(n), "q": np.arange(n, dtype=np.float32), "c": flag(c)}
         for n, c in ((8, 1), (9, 1), (12, 0))]),
@@ -214,7 +236,7 @@ CASES = [
 ]
 
 # What is said of models that cannot be served.
-REFUSED = [("a remainder", REMAINDER), ("ranks", RANKS), ("ranks, as sizes say", RANKS_OF_SIZES)]
+REFUSED = [("ranks", RANKS), ("ranks, as sizes say", RANKS_OF_SIZES)]
 
 
 def used(proto, inputs):
