@@ -172,7 +172,7 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   const char *name;
-  /* max INT64_MAX: open. A run takes 0 below min too where no output has an element then. */
+  /* max INT64_MAX: open */
   int64_t min, opt, max, divisor;
   /* Of a size that the model computes from other sizes: how, "i64(ceil(f32(n)/2))", and the ONNX node that asked for
    * it; else null. */

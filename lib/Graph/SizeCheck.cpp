@@ -177,8 +177,7 @@ Status SizeCheck::atLeast(const DimExpr &size, int64_t least, const std::string 
 Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::string &text,
                          Need need) const {
   const DimExpr::Range room = (size - least).range(symbols);
-  if ((room.min >= 0 && (need != Need::Noted || room.min == room.max)) ||
-      (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, need)) || room.min >= 0)
+  if (room.min >= 0 || (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, need)))
     return success();
   return misfit({room.max < 0 ? Misfit::Kind::Operands : Misfit::Kind::Less,
                  text + "; these are " + size.str(symbols) + " and " + least.str(symbols),

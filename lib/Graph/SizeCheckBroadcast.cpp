@@ -5,11 +5,32 @@
 
 namespace fusec {
 
-/// Whether `size` is the larger one of `part` and others.
+/// The larger one of sizes that broadcast together, without the factor that is 0 where one of them is and else 1;
+/// another size as it is.
+static const DimExpr &withoutEmptyCase(const DimExpr &size) {
+  const auto &parts = size.operands();
+  if (size.op() != DimExpr::Op::Mul || parts.size() != 2)
+    return size;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto &factor = parts[1 - i].operands();
+    if (parts[i].op() == DimExpr::Op::Max && parts[1 - i].op() == DimExpr::Op::Min &&
+        std::any_of(factor.begin(), factor.end(), [](const DimExpr &o) { return o.isConst(1); }))
+      return parts[i];
+  }
+  return size;
+}
+
+/// Whether `size` is the larger one of sizes that broadcast together.
+static bool isLargest(const DimExpr &size) {
+  return withoutEmptyCase(size).op() == DimExpr::Op::Max;
+}
+
+/// Whether `part` is one of these.
 static bool isLargestOf(const DimExpr &size, const DimExpr &part) {
-  return size.op() == DimExpr::Op::Max &&
-         std::any_of(size.operands().begin(), size.operands().end(),
-                     [&](const DimExpr &o) { return o == part || isLargestOf(o, part); });
+  const auto &parts = withoutEmptyCase(size).operands();
+  return isLargest(size) && std::any_of(parts.begin(), parts.end(), [&](const DimExpr &o) {
+           return o == part || isLargestOf(o, part);
+         });
 }
 
 /// Whether one symbol at least decides about both: a run that fits all else then hardly makes one of them 1 alone.
@@ -33,8 +54,7 @@ Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool to
     return a;
   const bool first = !toFirst && mayBeOne(a, symbols) && !isLargestOf(a, b);
   const bool second = mayBeOne(b, symbols) && (toFirst || !isLargestOf(b, a));
-  const bool isCase =
-      a.op() == DimExpr::Op::Max || b.op() == DimExpr::Op::Max || !hangTogether(a, b);
+  const bool isCase = isLargest(a) || isLargest(b) || !hangTogether(a, b);
   const DimExpr &one = first ? a : b, &other = first ? b : a;
   if (first != second && (isCase || other.isConst()) &&
       seenTo(SizeRule::Kind::Broadcast, one, other, rule + ", or the first of them 1",

@@ -34,14 +34,6 @@ void SizeSolver::renewRange(size_t id, const Symbol &range) {
   }
 }
 
-void SizeSolver::mayBeZero(SymbolId id) {
-  Symbol &s = first[static_cast<size_t>(id)];
-  if (given[static_cast<size_t>(id)] || s.min == 0)
-    return;
-  s.min = 0;
-  startsAnew = true;
-}
-
 void SizeSolver::test(const SizeRule &rule) { test(rule, now); }
 
 void SizeSolver::test(const SizeRule &rule, const State &in) {
@@ -123,11 +115,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
     test(taken ? whereTaken(rule, *taken) : rule);
     return Answer::Holds;
   }
-  if (next.found.size() == now.found.size()) {
-    if (need == Need::Noted)
-      roundNotes.push_back(rule);
+  if (next.found.size() == now.found.size())
     return answer;
-  }
   if (need == Need::Declared && overrulesUser(next))
     return Answer::Open;
   if (need == Need::Likely || need == Need::Declared) {
@@ -155,18 +144,34 @@ bool SizeSolver::overrulesUser(const State &next) const {
   return false;
 }
 
+void SizeSolver::beginAnew() {
+  SizeSolver fresh;
+  fresh.servesCases = servesCases;
+  fresh.takesDeclared = takesDeclared;
+  fresh.servesEmpty = servesEmpty;
+  *this = std::move(fresh);
+}
+
 void SizeSolver::assumeEquality() {
-  const bool takes = takesDeclared;
-  *this = SizeSolver();
   servesCases = false;
-  takesDeclared = takes;
+  beginAnew();
 }
 
 void SizeSolver::ignoreDeclared() {
-  const bool serves = servesCases;
-  *this = SizeSolver();
-  servesCases = serves;
   takesDeclared = false;
+  beginAnew();
+}
+
+void SizeSolver::assumeNoneEmpty() {
+  servesEmpty = false;
+  beginAnew();
+}
+
+bool SizeSolver::hasEmpty() const {
+  for (size_t s = 0; s < first.size(); ++s)
+    if (servesEmpty && !given[s] && !first[s].definition && !first[s].bound)
+      return true;
+  return false;
 }
 
 void SizeSolver::beginRound() {
@@ -175,7 +180,6 @@ void SizeSolver::beginRound() {
   declared.clear();
   divided.clear();
   roundTests.clear();
-  roundNotes.clear();
   foundForced = false;
 }
 
@@ -252,12 +256,6 @@ SizeRules SizeSolver::rules(const std::vector<SymbolId> &newIds,
       if (!decided)
         add(std::move(rule));
     }
-  for (SizeRule note : roundNotes) {
-    note.left = canonical(note.left);
-    note.right = canonical(note.right);
-    if (!(note.left - note.right).isConst())
-      add(std::move(note));
-  }
   return out;
 }
 

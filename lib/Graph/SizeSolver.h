@@ -9,11 +9,10 @@ namespace fusec {
 
 /// How a rule has to hold for what stands on it.
 enum class Need {
-  Solved, // shapes take it for granted
-  Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
-  Tested, // shapes stand as they are: a test is enough
-  Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
-  Noted, // likewise; where ranges fulfil it, it says why a size of 0, which they leave out, is none
+  Solved,  // shapes take it for granted
+  Likely,  // likewise; but there is another way, less likely, to fulfil what the node needs
+  Tested,  // shapes stand as they are: a test is enough
+  Case,    // likewise, where shapes serve more than the likely way, which may lead nowhere
   Declared // likewise, by the model of what its nodes make: what these and the user say comes first
 };
 
@@ -36,9 +35,6 @@ public:
   const std::vector<Symbol> &symbols() const { return now.symbols; }
   /// The id of a name, or of a definition; a new one gets this range. `given`: by the user.
   SymbolId symbol(const Symbol &range, bool given);
-
-  /// A size of which the user does not speak may be 0, and not 1 at least, from the next round on.
-  void mayBeZero(SymbolId id);
 
   DimExpr canonical(const DimExpr &size) const;
   /// canonical(), and of sizes that are equal for all values of their symbol, though not as expressions, the first one.
@@ -67,6 +63,12 @@ public:
   bool hasCases() const { return servedCase; }
   /// Forgets all, and from then on serves no choice.
   void assumeEquality();
+  /// The least that a size may be of which the user does not speak: 0, or 1 once shapes could not serve that.
+  int64_t leastSize() const { return servesEmpty ? 0 : 1; }
+  /// Whether there is such a size, which may be 0.
+  bool hasEmpty() const;
+  /// Forgets all, and from then on such sizes are 1 at least.
+  void assumeNoneEmpty();
   /// Whether shapes of this round stand on what the model declares, which may contradict its nodes.
   bool hasDeclared() const { return assumedDeclared; }
   /// Forgets all, and from then on makes nothing of what is declared.
@@ -105,6 +107,7 @@ private:
                         const DimExpr &right) const;
   Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
   Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
+  void beginAnew();
   void test(const SizeRule &rule);
   void test(const SizeRule &rule, const State &in);
   /// Solves it for the branch at hand; false where runs that take this cannot be told.
@@ -124,7 +127,7 @@ private:
   std::vector<bool> given;      // by the user
   std::vector<SizeRule> forced; // all that is not assumed, in the order in which it was found
   std::vector<SizeRule> pending, declared; // assumptions of this round
-  std::vector<SizeRule> roundTests, roundNotes;
+  std::vector<SizeRule> roundTests;
   std::vector<DimExpr> divided; // what unified() has given that is no polynomial
   struct Branch {
     std::string name;
@@ -135,6 +138,7 @@ private:
   bool hasAssumed = false, foundForced = false, startsAnew = false;
   bool servesCases = true, servedCase = false;
   bool takesDeclared = true, assumedDeclared = false;
+  bool servesEmpty = true;
 };
 
 } // namespace fusec

@@ -91,6 +91,7 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
   if (auto known = sizes.find(name); known != sizes.end())
     return known->second;
   Symbol s;
+  s.min = solver().leastSize();
   s.opt = static_cast<int64_t>(SymbolKind::Any);
   const auto range = options.dims.find(name);
   if (range != options.dims.end())

@@ -97,6 +97,11 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
     const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
+    if (memory.sizes.hasEmpty() && leadsNowhere) {
+      memory.sizes.assumeNoneEmpty();
+      sizeRounds = 0;
+      continue;
+    }
     if (memory.sizes.hasDeclared() && leadsNowhere) {
       ignored = Diagnostic{Diag::WrongDeclaration, path,
                            "sizes that the model declares of its tensors do not fit its nodes, "

@@ -72,39 +72,6 @@ std::optional<TypedShape> NodeImporter::declared(size_t i) const {
   return t;
 }
 
-/// Whether a number may be negative, zero, positive.
-static std::array<bool, 3> signs(const DimExpr::Range &r) {
-  return {r.min < 0, r.min <= 0 && r.max >= 0, r.max > 0};
-}
-
-/// Sizes that the ranges leave no 0 may be 0 in a run: not where a comparison then gives something else.
-static Status noteComparison(const NodeImporter &n, const Graph &graph, const Node &node) {
-  const bool isTest = node.op == OpKind::Cast && graph.value(node.outputs[0]).type == DType::Bool;
-  if (!isTest && node.op != OpKind::Equal && node.op != OpKind::Less &&
-      node.op != OpKind::LessOrEqual && node.op != OpKind::Greater &&
-      node.op != OpKind::GreaterOrEqual)
-    return success();
-  const auto left = knownElements(graph.value(node.inputs[0]));
-  const auto right = isTest ? Shape{DimExpr(0)} : knownElements(graph.value(node.inputs[1]));
-  if (!left || !right || left->empty() || right->empty() ||
-      (left->size() != right->size() && left->size() != 1 && right->size() != 1))
-    return success();
-  std::vector<Symbol> withZero = n.symbols();
-  for (Symbol &s : withZero)
-    s.min = std::min<int64_t>(s.min, 0);
-  for (size_t i = 0; i < std::max(left->size(), right->size()); ++i) {
-    const DimExpr difference =
-        (*left)[left->size() == 1 ? 0 : i] - (*right)[right->size() == 1 ? 0 : i];
-    if (signs(difference.range(n.symbols())) == signs(difference.range(withZero)))
-      continue;
-    for (SymbolId s : symbolsOf({difference}))
-      FUSEC_CHECK(n.sizes().noLess(DimExpr::symbol(s), 1,
-                                   "a size that decides a comparison must be at least 1",
-                                   Need::Noted));
-  }
-  return success();
-}
-
 Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> in,
                                                 Attributes attrs, std::vector<Shape> shapes,
                                                 std::vector<Region> regions, size_t count) {
@@ -141,7 +108,6 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;
   }
-  FUSEC_CHECK(noteComparison(*this, g, node));
   auto followed = builder.knownValues.follow(node);
   std::optional<std::vector<DimExpr>> elements;
   if (ids.size() == 1 && followed[0] && !isFloat(g.value(ids[0]).type))
@@ -309,14 +275,6 @@ Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list
   if (std::adjacent_find(out.begin(), out.end()) != out.end())
     return fail(Diag::BadAttribute, "an axis is given twice");
   return out;
-}
-
-void NodeImporter::mayBeEmpty(size_t i, int64_t axis) const {
-  const std::vector<ValueId> &given = graph().body.inputs;
-  if (!has(i) || rank(i) <= axis || std::find(given.begin(), given.end(), id(i)) == given.end())
-    return;
-  if (const DimExpr &size = shape(i)[static_cast<size_t>(axis)]; size.op() == DimExpr::Op::Symbol)
-    builder.solver().mayBeZero(size.symbolId());
 }
 
 Status NodeImporter::oneElement(size_t i, const std::string &text) const {

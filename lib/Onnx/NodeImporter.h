@@ -147,8 +147,6 @@ public:
   Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
     return sizes().sameDim(a, b, what);
   }
-  /// Input `i` is put in front of what the node makes: if it is the model's, its size along the axis may be 0.
-  void mayBeEmpty(size_t i, int64_t axis) const;
   /// Input `i` has one element; `text` says so.
   Status oneElement(size_t i, const std::string &text) const;
   /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.

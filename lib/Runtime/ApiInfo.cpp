@@ -206,13 +206,12 @@ fusert_status fusert_get_memory_info(fusert_model model, size_t program, const i
       return nullArgument("symbols");
     FUSERT_TRY(checkSymbolCount(*m, count));
     std::vector<int64_t> values(symbols, symbols + count);
-    const Admission admission = admit(m->content, values);
-    if (!admission.problem.empty())
-      return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
+    if (const std::string problem = admit(m->content, values); !problem.empty())
+      return fail(FUSERT_INVALID_ARGUMENT, problem);
     const bundle::Program &p = m->content.programs[program];
     const PlanOutline outline = outlineOf(m->content, p);
     ExecPlan plan(outline);
-    FUSERT_TRY(plan.build(values, admission.runs));
+    FUSERT_TRY(plan.build(values));
     fusert_memory_info info{};
     size_t sizedBytes = 0;
     FUSERT_TRY(plan.mostSizedBytes(sizedBytes));

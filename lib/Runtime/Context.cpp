@@ -100,15 +100,14 @@ fusert_status Context::shareCaches(int64_t rows) {
 /// All that follows from the `given` values and from the room of shared caches; 0: they share none.
 fusert_status Context::planFor(std::span<const int64_t> given, int64_t rows) {
   fresh.assign(given.begin(), given.end());
-  const Admission admission = admit(model->content, fresh);
-  if (!admission.problem.empty())
-    return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
+  if (const std::string problem = admit(model->content, fresh); !problem.empty())
+    return fail(FUSERT_INVALID_ARGUMENT, problem);
   if (rows > 0)
     if (const std::string problem = rt::shareCaches(model->content, rows, fresh); !problem.empty())
       return fail(FUSERT_INVALID_ARGUMENT, problem);
   if (!spare)
     spare = std::make_unique<ExecPlan>(model->outline);
-  FUSERT_TRY(spare->build(fresh, admission.runs));
+  FUSERT_TRY(spare->build(fresh));
   for (const bundle::Cache &c : model->content.caches)
     if (rows > 0 && spare->tensorBytes[inputs[static_cast<size_t>(c.input)].tensor] !=
                         spare->tensorBytes[outputs[static_cast<size_t>(c.output)].tensor])

@@ -187,13 +187,6 @@ std::string computeSymbols(std::vector<int64_t> &values, const bundle::Model &mo
   return {};
 }
 
-std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols) {
-  for (size_t s = 0; s < symbols.size(); ++s)
-    if (values[s] == 0)
-      values[s] = symbols[s].min;
-  return values;
-}
-
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
                          const std::function<std::string(size_t)> &placeOf) {
   for (size_t s = 0; s < symbols.size(); ++s) {

@@ -49,7 +49,5 @@ std::string computeSymbols(std::vector<int64_t> &values, const bundle::Model &mo
 /// Empty when every value obeys its symbol's range and divisor. `placeOf`: what to say behind the value of a symbol.
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
                          const std::function<std::string(size_t)> &placeOf);
-/// The values with the smallest allowed ones in place of zeros.
-std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols);
 
 } // namespace fusec::rt

@@ -22,9 +22,8 @@ ExecPlan::ExecPlan(const PlanOutline &outline)
   tensorBytes.resize(outline.program->tensors.size());
 }
 
-fusert_status ExecPlan::build(const std::vector<int64_t> &symbols, bool someRun) {
+fusert_status ExecPlan::build(const std::vector<int64_t> &symbols) {
   symbolValues = symbols;
-  runs = someRun;
   for (size_t s = 1; s < segments.size(); ++s) {
     segments[s].seen = 0;
     for (int32_t t : outline.segments[s].tensors)
@@ -62,18 +61,16 @@ fusert_status ExecPlan::workOut(size_t number) {
   }
   FUSERT_TRY(evaluateBytes(segment.tensors));
   for (int32_t t : segment.temps)
-    isUsed[t] = runs && outline.isNeeded[t];
-  if (runs) {
-    for (int32_t k : segment.kernels)
-      evaluate(program.kernels[k], kernels[k]);
-    for (int32_t c : segment.choices)
-      choices[c] = choose(*outline.choices[c]);
-    for (int32_t l : segment.launches)
-      if (isTaken[outline.launches[l].side])
-        FUSERT_TRY(resolve(l));
-      else
-        launches[l].buffers.clear();
-  }
+    isUsed[t] = outline.isNeeded[t];
+  for (int32_t k : segment.kernels)
+    evaluate(program.kernels[k], kernels[k]);
+  for (int32_t c : segment.choices)
+    choices[c] = choose(*outline.choices[c]);
+  for (int32_t l : segment.launches)
+    if (isTaken[outline.launches[l].side])
+      FUSERT_TRY(resolve(l));
+    else
+      launches[l].buffers.clear();
   return pack(number);
 }
 
@@ -156,8 +153,6 @@ fusert_status ExecPlan::pack(size_t number) {
 
 fusert_status ExecPlan::planCopies() {
   stagingBytes = 0;
-  if (!runs)
-    return FUSERT_OK;
   const std::vector<bundle::Tensor> &tensors = outline.program->tensors;
   for (const bundle::Copy &c : outline.copies)
     if (tensorBytes[c.from] != tensorBytes[c.to])
@@ -191,8 +186,6 @@ void ExecPlan::bindWorkspace(const Device &device, void *base) {
 }
 
 void ExecPlan::bindLaunches(size_t segment) {
-  if (!runs)
-    return;
   for (int32_t l : outline.segments[segment].launches)
     for (size_t i = 0; i < launches[l].buffers.size(); ++i)
       launches[l].buffers[i] = addresses[chosen[l]->arguments[i]];
@@ -202,8 +195,6 @@ void ExecPlan::setAddress(int32_t tensor, void *p) {
   if (addresses[tensor] == p)
     return;
   addresses[tensor] = p;
-  if (!runs)
-    return;
   for (int32_t l : outline.takers[tensor])
     for (size_t i = 0; i < launches[l].buffers.size(); ++i)
       if (chosen[l]->arguments[i] == tensor)

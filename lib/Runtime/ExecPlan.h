@@ -24,8 +24,8 @@ public:
   explicit ExecPlan(const PlanOutline &outline);
 
   /// Replaces what was there; on failure only another build can follow. `symbols` has values for all of the model's
-  /// symbols, bounds where runs compute them. Where all outputs are empty nothing `runs`.
-  fusert_status build(const std::vector<int64_t> &symbols, bool runs);
+  /// symbols, bounds where runs compute them.
+  fusert_status build(const std::vector<int64_t> &symbols);
   /// Sets the addresses of temporaries (null base: forget them) and constants.
   void bindWorkspace(const Device &device, void *base);
   void setAddress(int32_t tensor, void *p);
@@ -45,7 +45,6 @@ public:
   const std::vector<int64_t> &symbols() const { return symbolValues; }
 
   const PlanOutline &outline;
-  bool runs = true;
   std::vector<Launch> launches;
   std::vector<size_t> tensorBytes; // of sized ones once they are
   std::vector<void *> addresses;   // of each tensor

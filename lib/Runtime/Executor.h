@@ -9,7 +9,7 @@ public:
   /// `sized` for plans with sizes that runs compute.
   Executor(ExecPlan &plan, Queue &queue, bool hostMemory, SizedMemory *sized = nullptr)
       : plan(plan), queue(queue), hostMemory(hostMemory), sized(sized) {}
-  fusert_status run() { return plan.runs ? run(plan.outline.nodes) : FUSERT_OK; }
+  fusert_status run() { return run(plan.outline.nodes); }
 
 private:
   fusert_status run(const std::vector<PlanOutline::Node> &nodes);

@@ -70,29 +70,15 @@ std::vector<RunSize> sizesFromSymbols(const bundle::Model &model,
   return sizes;
 }
 
-/// Whether none of them has an element.
-static bool isEmpty(const std::vector<bundle::Value> &list, const std::vector<int64_t> &symbols) {
-  return std::all_of(list.begin(), list.end(), [&](const bundle::Value &v) {
-    return bundle::evaluateElements(v.type, v.shape, symbols) == 0;
-  });
-}
-
-Admission admit(const bundle::Model &model, std::vector<int64_t> &values) {
+std::string admit(const bundle::Model &model, std::vector<int64_t> &values) {
   if (std::string problem = computeSymbols(values, model); !problem.empty())
-    return {std::move(problem)};
-  auto check = [&](const std::vector<int64_t> &all) {
-    return checkSymbols(all, model.symbols, [&](size_t symbol) {
-      const auto place = placeOf(model, symbol);
-      return place ? " (" + dimensionText(model.inputs[place->input].name, place->axis) + ")" : "";
-    });
-  };
-  Admission out{check(values)};
+    return problem;
+  std::string problem = checkSymbols(values, model.symbols, [&](size_t symbol) {
+    const auto place = placeOf(model, symbol);
+    return place ? " (" + dimensionText(model.inputs[place->input].name, place->axis) + ")" : "";
+  });
   // Rules that hold within the ranges say why others do not fit.
-  const bool all = !out.problem.empty();
-  out.runs = out.problem.empty() || !isEmpty(model.outputs, values) ||
-             !check(withoutZeros(values, model.symbols)).empty();
-  if (!out.runs)
-    out.problem.clear();
+  const bool all = !problem.empty();
   const size_t count = values.size();
   auto isKnown = [&](SymbolId size) {
     if (const auto at = static_cast<size_t>(size); at >= count)
@@ -104,9 +90,7 @@ Admission admit(const bundle::Model &model, std::vector<int64_t> &values) {
     values.push_back(s.value.evaluate(values).value_or(0));
   const bundle::DimRule *rule = firstBroken(model.rules, values, isKnown, all);
   values.resize(count);
-  if (rule)
-    out.problem = brokenText(*rule, namesOf(model), sizesFromSymbols(model, values));
-  return out;
+  return rule ? brokenText(*rule, namesOf(model), sizesFromSymbols(model, values)) : problem;
 }
 
 } // namespace fusec::rt

@@ -11,12 +11,8 @@ std::vector<RunSize> sizesFromDims(const bundle::Model &model, const std::vector
 std::vector<RunSize> sizesFromSymbols(const bundle::Model &model,
                                       const std::vector<int64_t> &values);
 
-struct Admission {
-  std::string problem; // why no run can have these sizes; empty: one can
-  bool runs =
-      true; // kernels; false where all outputs are empty and kernels need not know of such sizes
-};
-/// Whether a run can have these values of the symbols that inputs give. Those that are computed of them are added.
-Admission admit(const bundle::Model &model, std::vector<int64_t> &values);
+/// Why no run can have these values of the symbols that inputs give; empty: one can. Those that are computed of them are
+/// added.
+std::string admit(const bundle::Model &model, std::vector<int64_t> &values);
 
 } // namespace fusec::rt

@@ -197,7 +197,7 @@ private:
         NodeId factor = finish.body.import(sum.body, f.node, nullptr);
         value = finish.body.binary(f.divides ? ScalarOp::Div : ScalarOp::Mul, value, factor);
       }
-    finish.results = {value};
+    finish.results = {orIdentity(finish.body, sum, value, program.symbols)};
     compact(finish);
 
     sum.name += ".sum";

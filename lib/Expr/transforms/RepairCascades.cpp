@@ -271,7 +271,8 @@ private:
       }
       return kNoNode;
     });
-    map.results = {map.body.binary(found.finish, value, rest)};
+    map.results = {
+        orIdentity(map.body, e, map.body.binary(found.finish, value, rest), program.symbols)};
     compact(map);
     return map;
   }

@@ -120,6 +120,16 @@ void rebuild(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *ste
   compact(e);
 }
 
+NodeId orIdentity(Body &body, const Equation &e, NodeId value, const std::vector<Symbol> &symbols) {
+  DimExpr points = 1;
+  for (size_t a = static_cast<size_t>(e.numSpatial); a < e.axes.size(); ++a)
+    points = points * e.axes[a].extent;
+  if (points.range(symbols).min >= 1)
+    return value;
+  return body.select(body.binary(ScalarOp::Lt, body.index(0), body.dim(points)), value,
+                     identityOf(body, e.monoid, body[value].type));
+}
+
 double typicalElements(const Shape &shape, const std::vector<Symbol> &symbols) {
   const std::vector<int64_t> values = optValues(symbols);
   double count = 1;

@@ -87,7 +87,7 @@ Result<Types> pad(const OpCheck &c) {
     else if (reflects)
       FUSEC_CHECK(c.sizes.noLess(in[d], std::max(begin, end) + 1, tooFar));
     else if (repeats)
-      FUSEC_CHECK(c.sizes.noLess(in[d], 1, "an empty axis cannot be repeated", Need::Noted));
+      FUSEC_CHECK(c.sizes.noLess(in[d], 1, "an empty axis cannot be repeated"));
     out.push_back(size);
   }
   return one(c.type(0), std::move(out));

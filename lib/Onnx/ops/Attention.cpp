@@ -140,7 +140,6 @@ private:
         if (n.type(i) != n.type(0) || past.size() != 4)
           return n.mismatch(fit);
         FUSEC_CHECK(n.sizes().sameShape({past[0], past[1], past[3]}, {s[0], s[1], s[3]}, fit));
-        n.mayBeEmpty(i, 2);
         now = c.concat({n.id(i), now}, 2);
       }
     }

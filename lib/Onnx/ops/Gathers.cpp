@@ -39,8 +39,14 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0.
+/// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0. Where
+/// there are indices in all runs, the axis has an element in all of them.
 Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
+  if (!n.graphBuilder().isConditional() && !n.shape(0)[axis].isConst() &&
+      numElements(n.shapeOf(indices)).range(n.symbols()).min >= 1)
+    FUSEC_CHECK(n.sizes().noLess(n.shape(0)[axis], 1,
+                                 "axis " + std::to_string(axis) +
+                                     " of the data must be as long as the indices reach"));
   Compose make(n);
   std::vector<int64_t> all(n.shapeOf(indices).size());
   std::iota(all.begin(), all.end(), 0);
@@ -72,9 +78,9 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
   for (const auto &[least, largest] : ends) {
-    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text, Need::Noted));
+    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text));
     if (least.range(n.symbols()).min < 0) // counts from the end
-      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text, Need::Noted));
+      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text));
   }
   const bool isKnown =
       !ends.empty() ||

@@ -36,9 +36,8 @@ Status requireNoCopy(NodeImporter &n, const std::vector<DimExpr> &wanted) {
           times.isConst() && times * in[i] == wanted[i])
         continue; // they are 0 together
     const DimExpr least = i < in.size() ? min(in[i], DimExpr(1)) : DimExpr(1);
-    FUSEC_CHECK(n.sizes().noLess(wanted[i], least,
-                                 "a size of the target shape may be 0 only where the operand's is",
-                                 Need::Noted));
+    FUSEC_CHECK(n.sizes().noLess(
+        wanted[i], least, "a size of the target shape may be 0 only where the operand's is"));
   }
   return success();
 }
@@ -70,9 +69,10 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
     auto size = exactQuotient(in, out, n.symbols());
     auto missing = missingDivisor(in, out);
     const DimExpr others = numElements(out);
-    if (!n.graphBuilder().isConditional())
-      FUSEC_CHECK(n.sizes().noLess(
-          others, DimExpr(1), "beside -1 the target shape must have no size of 0", Need::Noted));
+    for (const DimExpr &d : out)
+      if (!n.graphBuilder().isConditional())
+        FUSEC_CHECK(
+            n.sizes().noLess(d, DimExpr(1), "beside -1 the target shape must have no size of 0"));
     out[*rest] = size.value_or(DimExpr(-1));
     if (size)
       return out;
@@ -231,8 +231,6 @@ Status transpose(NodeImporter &n) {
 Status concat(NodeImporter &n) {
   FUSEC_TRY(int64_t axis,
             n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
-  for (size_t i = 0; i < n.numInputs() && n.numInputs() > 1; ++i)
-    n.mayBeEmpty(i, axis); // a cache is, in the first step of decoding
   return n.finish(OpKind::Concat, n.ids(), {{"axis", axis}});
 }
 

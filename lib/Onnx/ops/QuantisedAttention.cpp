@@ -100,7 +100,6 @@ private:
     if (past.size() != 5)
       return n.mismatch(text);
     FUSEC_CHECK(n.sizes().sameShape(past, {2, batch, numHeads, past[3], headSize}, text));
-    n.mayBeEmpty(8, 3);
     for (int64_t i = 0; i < 2; ++i) {
       ValueId &now = i == 0 ? k : v;
       ValueId old = n.reshape(c.slice(n.id(8), 0, i, 1), {past[1], past[2], past[3], past[4]});

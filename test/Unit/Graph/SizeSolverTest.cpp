@@ -267,20 +267,6 @@ TEST_CASE("a test of runs that take a branch is fulfilled by the others") {
   CHECK(fulfilled(1, 1, 1) == "ynny");
 }
 
-TEST_CASE("what ranges fulfil is noted for sizes beyond them") {
-  Sizes s({"a", "b"});
-  CHECK(s.ask(Kind::AtLeast, "a*b", "1", Need::Noted) == Answer::Holds);
-  CHECK(s.ask(Kind::AtLeast, "a*b", "1", Need::Tested) == Answer::Holds);
-  CHECK(s.ask(Kind::AtLeast, "a + 2", "a + 1", Need::Noted) == Answer::Holds);
-  CHECK(s.ask(Kind::AtLeast, "9", "b", Need::Noted) == Answer::Holds);
-  CHECK(s.symbol("b").max == 9);
-  const SizeRules rules = s.solver.rules({0, 1}, {});
-  REQUIRE(rules.rules.size() == 2);
-  for (const SizeRule &rule : rules.rules)
-    CHECK_FALSE(rule.tested);
-  CHECK(rules.rules[1].left.str(s.solver.symbols()) == "a*b");
-}
-
 TEST_CASE("rules have texts that read back") {
   const std::string text = "inferred b = [a*2] of (\"x\" 1, \"odd \\\"name\" 0)\n"
                            "rule equal [b, a*2] by \"mm\" \"MatMul\" \"the sizes must be equal\"\n"
