@@ -5,7 +5,8 @@
 namespace fusec {
 
 // The sizes that Resize gives its output, in numbers of any kind: constants, what is computed when shapes are set,
-// values of the graph. `apply` makes a number of an operation of DimProgram and two operands.
+// values of the graph. `apply` makes a number of an operation of DimProgram and two operands. ONNX Runtime computes
+// them in f32, of which each step rounds: 7 * (13 / 7) is 13 there, and less in f64, where the scale alone is rounded.
 
 /// The one scale of all axes where a policy other than stretch is followed: of those that the sizes ask for, at least
 /// one, the smallest or the largest.
@@ -18,22 +19,24 @@ Number keptScale(const std::vector<Number> &scales, std::string_view policy, con
   return kept;
 }
 
-/// The size by the scale of one axis, to be rounded down, where `part` of the axis is taken.
+/// The size by the scale of one axis, to be rounded down, where `part` of the axis is taken; by the one scale of all
+/// axes, to be rounded to the nearest.
 template <typename Number, typename Apply>
 Number sizeByScale(const Number &own, const std::optional<Number> &part, const Number &scale,
                    const Apply &apply) {
   return apply(DimProgram::Op::Mul, part ? apply(DimProgram::Op::Mul, own, *part) : own, scale);
 }
 
-/// The size by the one scale of all axes, to be rounded down.
-template <typename Number, typename Apply>
-Number sizeByKeptScale(const Number &own, const Number &kept, const Number &half,
-                       const Apply &apply) {
-  return apply(DimProgram::Op::Add, apply(DimProgram::Op::Mul, kept, own), half);
-}
+/// A scale that multiplies without rounding what any image has of elements along an axis, as 1, 2 or 0.75 does: a small
+/// number times a power of two. Sizes by such scales are exact, also where f32 would round.
+struct ShortScale {
+  int64_t factor = 1;
+  int exponent = 0;
+};
+std::optional<ShortScale> shortScale(double scale);
 
 /// `apply` of constants.
-double applyToNumbers(DimProgram::Op op, double a, double b);
+float applyToNumbers(DimProgram::Op op, float a, float b);
 
 /// Whether there are as many operands as `axes` ask for: a size for each, or else a scale, and of the region of a crop
 /// two values.

@@ -6,15 +6,26 @@
 
 namespace fusec {
 
-double applyToNumbers(DimProgram::Op op, double a, double b) {
+float applyToNumbers(DimProgram::Op op, float a, float b) {
   switch (op) {
-  case DimProgram::Op::Add: return a + b;
+  case DimProgram::Op::Sub: return a - b;
   case DimProgram::Op::Mul: return a * b;
   case DimProgram::Op::Div: return a / b;
   case DimProgram::Op::Min: return std::min(a, b);
   case DimProgram::Op::Max: return std::max(a, b);
   default: return NAN;
   }
+}
+
+std::optional<ShortScale> shortScale(double scale) {
+  constexpr int kBits = 4, kLargestExponent = 32;
+  int exponent = 0;
+  double factor = std::frexp(scale, &exponent);
+  for (int bit = 0; bit < kBits && factor != std::floor(factor); ++bit, --exponent)
+    factor *= 2;
+  if (factor != std::floor(factor) || std::abs(exponent) > kLargestExponent)
+    return std::nullopt;
+  return ShortScale{static_cast<int64_t>(factor), exponent};
 }
 
 Status checkResize(const SizeCheck &check, size_t axes, std::optional<size_t> sizes,
@@ -53,30 +64,37 @@ Result<Shape> SizeCheck::resized(const Shape &in, const ResizeSizes &how) const 
         !d.isConst() && (how.sizes || number(how.scales, i) != 1.0))
       return misfit({Misfit::Kind::NotFixed, "the axes to resize must have fixed sizes", {d}});
   auto own = [&](size_t i) {
-    return static_cast<double>(in[static_cast<size_t>(how.axes[i])].constValue());
+    return static_cast<float>(in[static_cast<size_t>(how.axes[i])].constValue());
   };
-  std::vector<double> scales;
+  std::vector<float> scales;
   for (size_t i = 0; how.sizes && i < count; ++i)
-    scales.push_back(static_cast<double>((*how.sizes)[i]) / own(i));
+    scales.push_back(
+        applyToNumbers(DimProgram::Op::Div, static_cast<float>((*how.sizes)[i]), own(i)));
   const bool keepsAspect = how.sizes && how.policy != "stretch" && count > 0;
-  const double kept = keepsAspect ? keptScale(scales, how.policy, applyToNumbers) : 0;
+  const float kept = keepsAspect ? keptScale(scales, how.policy, applyToNumbers) : 0;
+  const std::optional<float> whole;
   Shape out = in;
   for (size_t i = 0; i < count; ++i) {
     DimExpr &d = out[static_cast<size_t>(how.axes[i])];
     if (!d.isConst())
       continue;
     double size = 0;
-    if (how.sizes) {
-      size = keepsAspect ? sizeByKeptScale(own(i), kept, 0.5, applyToNumbers)
-                         : static_cast<double>((*how.sizes)[i]);
+    if (keepsAspect) {
+      size = std::round(sizeByScale(own(i), whole, kept, applyToNumbers));
+    } else if (how.sizes) {
+      size = static_cast<double>((*how.sizes)[i]);
     } else {
       const double scale = number(how.scales, i);
       FUSEC_CHECK(checkScale(*this, scale));
-      const auto part = how.isCrop ? std::optional(number(how.roi, i + count) - number(how.roi, i))
-                                   : std::nullopt;
-      size = sizeByScale(own(i), part, scale, applyToNumbers);
+      auto end = [&](size_t k) { return static_cast<float>(number(how.roi, k)); };
+      const auto part =
+          how.isCrop ? std::optional(applyToNumbers(DimProgram::Op::Sub, end(i + count), end(i)))
+                     : whole;
+      size = !how.isCrop && shortScale(scale)
+                 ? static_cast<double>(d.constValue()) * scale
+                 : sizeByScale(own(i), part, static_cast<float>(scale), applyToNumbers);
+      size = std::floor(size);
     }
-    size = std::floor(size);
     FUSEC_CHECK(checkResized(*this, size));
     d = DimExpr(static_cast<int64_t>(size));
   }

@@ -82,6 +82,12 @@ bool HostNumbers::isConstant(Id x) const {
   return n.dim ? n.dim->isConst() : n.instr.op == Op::Float;
 }
 
+std::optional<double> HostNumbers::constantReal(Id x) const {
+  const Number &n = at(x);
+  return !n.dim && n.instr.op == Op::Float ? std::optional(std::bit_cast<double>(n.instr.value))
+                                           : std::nullopt;
+}
+
 /// What an operation makes of constants.
 std::optional<Id> HostNumbers::fold(const Instr &i) {
   std::array<DimNumber, 3> values;

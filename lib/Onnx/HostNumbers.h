@@ -36,6 +36,8 @@ public:
     const auto &d = expression(x);
     return d && d->isConst() ? std::optional(d->constValue()) : std::nullopt;
   }
+  /// The value of a constant float.
+  std::optional<double> constantReal(Id x) const;
   /// An integer or bool as an expression, over new symbols that are defined by programs where it is none itself.
   /// `node` asks for it. Nothing where these would be too large.
   std::optional<DimExpr> size(Id x, const std::string &node);

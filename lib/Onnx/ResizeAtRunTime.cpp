@@ -1,6 +1,7 @@
 #include "Onnx/ResizeAtRunTime.h"
 #include "Graph/ResizeRule.h"
 #include "Onnx/Compose.h"
+#include "Onnx/GraphBuilder.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 namespace fusec {
 namespace {
 
-/// Formulas over f64, in which positions are computed where they are known at compile time too.
+/// Formulas over f64 and, around scales, f32, in which positions are computed where they are known at compile time too.
+/// The nearest element hangs on the rounding, which is ONNX Runtime's.
 class Numbers {
 public:
   explicit Numbers(NodeImporter &n) : n(n), c(n) {}
@@ -28,6 +30,10 @@ public:
   ValueId sub(ValueId a, ValueId b) { return binary(OpKind::Sub, a, b); }
   ValueId mul(ValueId a, ValueId b) { return binary(OpKind::Mul, a, b); }
   ValueId div(ValueId a, ValueId b) { return binary(OpKind::Div, a, b); }
+  /// In f32.
+  ValueId narrow(OpKind op, ValueId a, ValueId b) {
+    return c.cast(binary(op, c.cast(a, DType::F32), c.cast(b, DType::F32)), DType::F64);
+  }
   // plus() and times() are no overloads of add() and mul(), since a ValueId converts to double.
   ValueId plus(ValueId a, double b) { return add(a, number(b)); }
   ValueId times(ValueId a, double b) { return mul(a, number(b)); }
@@ -71,8 +77,9 @@ public:
     lastIndex = n.shapeOf(result)[axis].isConst()
                     ? c.integer(n.shapeOf(result)[axis].constValue() - 1)
                     : f.binary(OpKind::Sub, f.length(result, axis), c.integer(1));
+    width = scale == kNoValue ? made : f.narrow(OpKind::Mul, scale, in);
     if (scale == kNoValue)
-      scale = f.div(made, in);
+      scale = f.narrow(OpKind::Div, made, in);
     const ValueId x = position(c.cast(places, DType::F64), scale, begin, end);
     if (form.mode == "nearest")
       result = gathered(axis, nearest(x));
@@ -97,18 +104,19 @@ public:
 private:
   /// Where the places `i` of the output lie on the input.
   ValueId position(ValueId i, ValueId scale, ValueId begin, ValueId end) {
-    const ValueId width = f.mul(scale, in), one = f.compare(OpKind::Equal, width, 1);
+    const ValueId one = f.compare(OpKind::Equal, width, 1);
     const ValueId gaps = f.plus(width, -1);
     if (form.transform == "align_corners")
       return f.where(one, f.number(0), f.div(f.mul(i, last), gaps));
     if (form.transform == "asymmetric")
-      return f.div(i, scale);
+      return f.narrow(OpKind::Div, i, scale);
     if (form.isCrop()) {
       const ValueId span = f.mul(f.sub(end, begin), last);
       const ValueId inner = f.where(one, f.times(span, 0.5), f.div(f.mul(i, span), gaps));
       return f.add(inner, f.mul(begin, last));
     }
-    const ValueId centre = f.div(f.plus(i, 0.5), scale), half = f.plus(centre, -0.5);
+    const ValueId centre = f.narrow(OpKind::Div, f.plus(i, 0.5), scale),
+                  half = f.narrow(OpKind::Sub, centre, f.number(0.5));
     if (form.transform == "tf_half_pixel_for_nn")
       return centre;
     if (form.transform == "half_pixel_symmetric")
@@ -184,8 +192,8 @@ private:
   const Shape &out;
   DType type, t;
   ValueId result, inside = kNoValue;
-  // The sizes of the axis at hand, and where its last element is.
-  ValueId in = kNoValue, made = kNoValue, last = kNoValue, lastIndex = kNoValue;
+  // The sizes of the axis at hand, what the scale makes of the first, and where its last element is.
+  ValueId in = kNoValue, made = kNoValue, width = kNoValue, last = kNoValue, lastIndex = kNoValue;
 };
 
 /// "the scales are a run-time value; they", of some of the operands.
@@ -287,12 +295,10 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
       return n.mismatch("scales, sizes and roi must have one number for each axis, roi two",
                         n.shapeOf(vector), wanted);
   Numbers f(n);
-  auto ratio = [&](size_t i) {
-    return f.div(f.element(sizes, i), f.size(n.id(0), static_cast<size_t>(form.axes[i])));
-  };
   std::vector<ValueId> ratios;
   for (size_t i = 0; sizes != kNoValue && form.isKeepingAspect() && i < count; ++i)
-    ratios.push_back(ratio(i));
+    ratios.push_back(f.narrow(OpKind::Div, f.element(sizes, i),
+                              f.size(n.id(0), static_cast<size_t>(form.axes[i]))));
   auto nearer = [&](DimProgram::Op op, ValueId a, ValueId b) {
     return f.binary(op == DimProgram::Op::Min ? OpKind::Min : OpKind::Max, a, b);
   };
@@ -301,28 +307,13 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
   for (size_t i = 0; i < count; ++i) {
     const ValueId scale = keep != kNoValue     ? keep
                           : scales != kNoValue ? f.element(scales, i)
-                                               : ratio(i);
+                                               : kNoValue;
     const ValueId begin = roi == kNoValue ? kNoValue : f.element(roi, i),
                   end = roi == kNoValue ? kNoValue : f.element(roi, i + count);
     resizer.axis(static_cast<size_t>(form.axes[i]), scale, begin, end);
   }
   resizer.finish();
   return success();
-}
-
-/// size * scale, rounded down: a float is a whole number times a power of 2.
-std::optional<DimExpr> scaled(const DimExpr &size, double scale) {
-  int exponent = 0;
-  double part = std::frexp(scale, &exponent);
-  while (part != std::floor(part) && exponent > -62) {
-    part *= 2;
-    --exponent;
-  }
-  if (part != std::floor(part) || exponent > 40)
-    return std::nullopt;
-  const DimExpr product = size * DimExpr(static_cast<int64_t>(part));
-  return exponent < 0 ? floorDiv(product, DimExpr(int64_t(1) << -exponent))
-                      : product * DimExpr(int64_t(1) << exponent);
 }
 
 } // namespace
@@ -333,6 +324,8 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
   Shape out = in;
   const size_t count = form.axes.size();
   auto valueOf = [](const ConstantRef &c, size_t i) { return c->floatAt(static_cast<int64_t>(i)); };
+  HostNumbers &numbers = n.graphBuilder().knownValues.numbers;
+  auto real = [&](double v) { return numbers.real(DType::F32, v); };
   FUSEC_CHECK(checkResize(n.sizes(), count, sizes ? std::optional(sizes->size()) : std::nullopt,
                           scales, form.isCrop(), roi));
   for (size_t i = 0; i < count; ++i) {
@@ -345,8 +338,11 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
     }
     const double scale = valueOf(scales, i);
     FUSEC_CHECK(checkScale(n.sizes(), scale));
-    const double part = form.isCrop() ? valueOf(roi, i + count) - valueOf(roi, i) : 1;
-    const auto size = scaled(in[d], scale * part);
+    const auto part =
+        form.isCrop() ? numbers.apply(DimProgram::Op::Sub, DType::F32,
+                                      {real(valueOf(roi, i + count)), real(valueOf(roi, i)), -1})
+                      : std::nullopt;
+    const auto size = scaledSize(n, in[d], real(scale), part);
     if (!size)
       return n.needsFixed("with a scale of " + std::to_string(scale) +
                               " the axes to resize must have fixed sizes",

@@ -1,4 +1,5 @@
 #pragma once
+#include "Onnx/HostNumbers.h"
 #include "Onnx/NodeImporter.h"
 
 namespace fusec {
@@ -30,6 +31,10 @@ std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
 /// nothing where they do not.
 std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
                                    const ResizeOperands &operands);
+
+/// What a scale makes of a size, or of `part` of it; nothing where that is too large.
+std::optional<DimExpr> scaledSize(NodeImporter &n, const DimExpr &own, HostNumbers::Id scale,
+                                  std::optional<HostNumbers::Id> part);
 
 /// A Resize with such operands, `open`, or over axes whose sizes are not fixed, where the output's shape follows from
 /// sizes or is declared: positions and weights are computed when the values are there, and each axis is gathered once

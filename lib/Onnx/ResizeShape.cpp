@@ -2,54 +2,94 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/ResizeAtRunTime.h"
 
+#include <cstdlib>
+
 namespace fusec {
+
+namespace {
+
+using Op = DimProgram::Op;
+using Id = HostNumbers::Id;
+using Made = std::optional<Id>;
+
+/// Numbers that follow from shapes, in f32.
+class Floats {
+public:
+  explicit Floats(HostNumbers &numbers) : numbers(numbers) {}
+
+  Made number(Id x) const { return numbers.cast(DType::F32, x); }
+  Made number(const DimExpr &size) const { return number(numbers.integer(DType::I64, size)); }
+  Made operator()(Op op, Made a, Made b) const {
+    return a && b ? numbers.apply(op, DType::F32, {*a, *b, -1}) : std::nullopt;
+  }
+
+  /// The integer below, or `nearest`: up in the middle.
+  Made whole(Made x, bool nearest) const {
+    x = x ? numbers.cast(DType::F64, *x) : x;
+    if (x && nearest)
+      x = numbers.apply(Op::Add, DType::F64, {*x, numbers.real(DType::F64, 0.5), -1});
+    x = x ? numbers.apply(Op::Floor, DType::F64, {*x, -1, -1}) : x;
+    return x ? numbers.cast(DType::I64, *x) : x;
+  }
+
+private:
+  HostNumbers &numbers;
+};
+
+} // namespace
+
+std::optional<DimExpr> scaledSize(NodeImporter &n, const DimExpr &own, Id scale,
+                                  std::optional<Id> part) {
+  HostNumbers &numbers = n.graphBuilder().knownValues.numbers;
+  const auto constant = numbers.constantReal(scale);
+  if (const auto isShort = constant && !part ? shortScale(*constant) : std::nullopt) {
+    const DimExpr product = own * DimExpr(isShort->factor), power = int64_t(1)
+                                                                    << std::abs(isShort->exponent);
+    return isShort->exponent < 0 ? floorDiv(product, power) : product * power;
+  }
+  const Floats floats(numbers);
+  std::optional<Made> taken;
+  if (part)
+    taken = floats.number(*part);
+  const Made size = floats.whole(
+      sizeByScale<Made>(floats.number(own), taken, floats.number(scale), floats), false);
+  return size ? numbers.size(*size, n.name()) : std::nullopt;
+}
 
 std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
                                    const ResizeOperands &operands) {
-  using Op = DimProgram::Op;
-  using Id = HostNumbers::Id;
   KnownValues &values = n.graphBuilder().knownValues;
   HostNumbers &numbers = values.numbers;
+  const Floats floats(numbers);
   const size_t count = form.axes.size();
   const auto by = values.elements(n.id(operands.sizes ? *operands.sizes : *operands.scales));
   const auto roi = operands.roi ? values.elements(n.id(*operands.roi)) : std::nullopt;
   if (!by || by->size() != count ||
       (operands.roi && operands.scales && (!roi || roi->size() != 2 * count)))
     return std::nullopt;
-  auto wide = [&](Id x) { return numbers.cast(DType::F64, x); };
-  auto apply = [&](Op op, std::optional<Id> a, std::optional<Id> b) {
-    return a && b ? numbers.apply(op, DType::F64, {*a, *b, -1}) : std::nullopt;
-  };
-  auto own = [&](size_t i) {
-    return wide(numbers.integer(DType::I64, n.shape(0)[static_cast<size_t>(form.axes[i])]));
-  };
+  auto own = [&](size_t i) { return n.shape(0)[static_cast<size_t>(form.axes[i])]; };
   const bool keepsAspect = operands.sizes && form.isKeepingAspect();
-  std::vector<std::optional<Id>> scales;
+  std::vector<Made> scales;
   for (size_t i = 0; keepsAspect && i < count; ++i)
-    scales.push_back(apply(Op::Div, wide((*by)[i]), own(i)));
-  const auto kept = scales.empty() ? std::nullopt : keptScale(scales, form.policy, apply);
+    scales.push_back(floats(Op::Div, floats.number((*by)[i]), floats.number(own(i))));
+  const Made kept = scales.empty() ? std::nullopt : keptScale(scales, form.policy, floats);
   Shape out = n.shape(0);
   for (size_t i = 0; i < count; ++i) {
-    DimExpr &d = out[static_cast<size_t>(form.axes[i])];
-    std::optional<Id> made;
-    if (keepsAspect) {
-      made = sizeByKeptScale<std::optional<Id>>(own(i), kept, numbers.real(DType::F64, 0.5), apply);
-    } else if (operands.sizes) {
-      made = (*by)[i];
+    std::optional<DimExpr> size;
+    if (operands.sizes) {
+      const Made made = keepsAspect
+                            ? floats.whole(floats(Op::Mul, floats.number(own(i)), kept), true)
+                            : std::optional((*by)[i]);
+      size = made ? numbers.size(*made, n.name()) : std::nullopt;
     } else {
-      std::optional<std::optional<Id>> part;
-      if (roi)
-        part = apply(Op::Sub, wide((*roi)[i + count]), wide((*roi)[i]));
-      made = sizeByScale<std::optional<Id>>(own(i), part, wide((*by)[i]), apply);
+      const Made part =
+          roi ? floats(Op::Sub, floats.number((*roi)[i + count]), floats.number((*roi)[i]))
+              : std::nullopt;
+      size = roi && !part ? std::nullopt : scaledSize(n, own(i), (*by)[i], part);
     }
-    if (made && numbers.type(*made) == DType::F64) {
-      made = numbers.apply(Op::Floor, DType::F64, {*made, -1, -1});
-      made = made ? numbers.cast(DType::I64, *made) : made;
-    }
-    const auto size = made ? numbers.size(*made, n.name()) : std::nullopt;
     if (!size)
       return std::nullopt;
-    d = *size;
+    out[static_cast<size_t>(form.axes[i])] = *size;
   }
   return out;
 }

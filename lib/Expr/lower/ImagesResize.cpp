@@ -1,6 +1,7 @@
 // Resize, one axis after the other. Nearest neighbours by a whole factor are index arithmetic; every other axis
 // of known size gets a table of taps, made here: constant indices and weights, read by position. Positions are
-// computed in double with the four basic operations only, so that every builder makes the same tables.
+// computed with the four basic operations only, so that every builder makes the same tables: what a scale divides in
+// f32, as ONNX Runtime does it, since the nearest element hangs on the rounding.
 #include "Expr/lower/Lowering.h"
 #include "Graph/ResizeRule.h"
 #include "Support/Diag.h"
@@ -12,9 +13,15 @@ namespace fusec::lower {
 namespace {
 
 struct ResizedAxis {
-  double scale = 1; // as given, or output / input size
+  float scale = 1; // as given, or output / input size
+  float width = 1; // what the scale makes of the input's size, before that is rounded
   int64_t in = 1, out = 1;
   double roiBegin = 0, roiEnd = 1;
+
+  void scaleBy(float by) {
+    scale = by;
+    width = by * static_cast<float>(in);
+  }
 };
 
 struct TapTable {
@@ -25,20 +32,20 @@ struct TapTable {
 };
 
 double sourcePosition(const std::string &mode, const ResizedAxis &a, int64_t i) {
-  double x = static_cast<double>(i), in = static_cast<double>(a.in), width = a.scale * in;
+  const double x = static_cast<double>(i), in = static_cast<double>(a.in), width = a.width;
   if (mode == "align_corners")
     return width == 1 ? 0 : x * (in - 1) / (width - 1);
   if (mode == "asymmetric")
-    return x / a.scale;
+    return static_cast<float>(i) / a.scale;
   if (mode == "tf_crop_and_resize") {
     double span = (a.roiEnd - a.roiBegin) * (in - 1);
     return (width == 1 ? span / 2 : x * span / (width - 1)) + a.roiBegin * (in - 1);
   }
   if (mode == "pytorch_half_pixel" && a.out == 1)
     return 0;
+  const float centre = (static_cast<float>(i) + 0.5f) / a.scale, halfPixel = centre - 0.5f;
   if (mode == "tf_half_pixel_for_nn")
-    return (x + 0.5) / a.scale;
-  double halfPixel = (x + 0.5) / a.scale - 0.5;
+    return centre;
   return mode == "half_pixel_symmetric"
              ? in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel
              : halfPixel;
@@ -63,7 +70,7 @@ double cubicWeight(double distance, double a) {
 /// edge, or count for nothing with exclude_outside. Antialiasing stretches the filter when shrinking.
 void interpolate(const Node &n, const ResizedAxis &a, double x, TapTable &table) {
   bool cubic = n.stringAttr("mode") == "cubic";
-  double stretch = n.intAttr("antialias") ? std::min(a.scale, 1.0) : 1;
+  double stretch = n.intAttr("antialias") ? std::min<double>(a.scale, 1) : 1;
   auto first = static_cast<int64_t>(std::floor(-(cubic ? 2.0 : 1.0) / stretch)) + 1;
   double base = std::ceil(x) - 1, ratio = x - base, sum = 0;
   table.taps = 2 - 2 * first;
@@ -126,7 +133,7 @@ constexpr double kMaxTableEntries = 1 << 26;
 bool fitsTable(const Node &n, const ResizedAxis &a) {
   double taps = 4;
   if (n.stringAttr("mode") != "nearest" && n.intAttr("antialias"))
-    taps = 4 / std::min(a.scale, 1.0) + 2;
+    taps = 4 / std::min<double>(a.scale, 1) + 2;
   return static_cast<double>(a.out) * taps <= kMaxTableEntries;
 }
 
@@ -175,7 +182,7 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
   if (scales && scales->numElements() == 0)
     scales = nullptr;
   std::vector<ResizedAxis> list(n.shape(0).size());
-  std::vector<double> ratios; // of sizes
+  std::vector<float> ratios; // of sizes
   for (size_t d = 0; d < list.size(); ++d) {
     if (n.shape(0)[d].isConst() && n.outShape()[d].isConst()) {
       list[d].in = n.shape(0)[d].constValue();
@@ -187,10 +194,11 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
   for (size_t k = 0; k < axes.size(); ++k) {
     ResizedAxis &a = list[static_cast<size_t>(axes[k])];
     if (scales) {
-      a.scale = scales->floatAt(static_cast<int64_t>(k));
+      a.scaleBy(static_cast<float>(scales->floatAt(static_cast<int64_t>(k))));
     } else {
       int64_t wanted = sizes ? sizes->intAt(static_cast<int64_t>(k)) : a.out;
-      a.scale = static_cast<double>(wanted) / static_cast<double>(a.in);
+      a.width = static_cast<float>(wanted);
+      a.scale = a.width / static_cast<float>(a.in);
       ratios.push_back(a.scale);
     }
     if (roi && n.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize") {
@@ -200,7 +208,7 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
   }
   if (!ratios.empty() && policy != "stretch")
     for (int64_t d : axes)
-      list[static_cast<size_t>(d)].scale = keptScale(ratios, policy, applyToNumbers);
+      list[static_cast<size_t>(d)].scaleBy(keptScale(ratios, policy, applyToNumbers));
   return list;
 }
 

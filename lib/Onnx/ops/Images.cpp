@@ -248,9 +248,9 @@ constexpr OpRow kRows[] = {
     {"DepthToSpace", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"GridSample", 16, kNewestOpset, 2, 2, 1, gridSample},
     {"Resize", 10, kNewestOpset, 1, 4, 1, resize,
-     "scales or sizes known at compile time, or a declared output"},
+     "scales or sizes that follow from constants and shapes, or a declared output"},
     {"SpaceToDepth", 1, kNewestOpset, 1, 1, 1, spaceToDepth},
-    {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales, or a declared output"},
+    {"Upsample", 7, 9, 1, 2, 1, upsample, "scales that follow from constants and shapes, or a declared output"},
 };
 
 } // namespace

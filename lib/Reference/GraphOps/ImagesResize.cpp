@@ -4,15 +4,17 @@
 #include <cmath>
 
 // Resizing is separable: each axis is resampled on its own. For output position i of an axis, the operator's
-// coordinate transformation gives a position x in the input. With base = ceil(x) - 1 and ratio = x - base in (0, 1]
-// the taps are base + first, base + first + 1, ...; positions outside the input read its edge.
+// coordinate transformation gives a position x in the input, where a scale divides in f32, as in ONNX Runtime. With
+// base = ceil(x) - 1 and ratio = x - base in (0, 1] the taps are base + first, base + first + 1, ...; positions outside
+// the input read its edge.
 
 namespace fusec {
 
 namespace {
 
 struct Axis {
-  double scale = 1; // as given, or output / input size
+  float scale = 1; // as given, or output / input size
+  float width = 1; // what the scale makes of the input's size, before that is rounded
   int64_t in = 1, out = 1;
   double roiBegin = 0, roiEnd = 1;
 };
@@ -23,20 +25,20 @@ struct Taps {
 };
 
 double sourcePosition(const std::string &mode, const Axis &a, int64_t i) {
-  double x = static_cast<double>(i), in = static_cast<double>(a.in), width = a.scale * in;
+  const double x = static_cast<double>(i), in = static_cast<double>(a.in), width = a.width;
   if (mode == "align_corners")
     return width == 1 ? 0 : x * (in - 1) / (width - 1);
   if (mode == "asymmetric")
-    return x / a.scale;
+    return static_cast<float>(i) / a.scale;
   if (mode == "tf_crop_and_resize") {
     double span = (a.roiEnd - a.roiBegin) * (in - 1);
     return (width == 1 ? span / 2 : x * span / (width - 1)) + a.roiBegin * (in - 1);
   }
   if (mode == "pytorch_half_pixel" && a.out == 1)
     return 0;
+  const float centre = (static_cast<float>(i) + 0.5f) / a.scale, halfPixel = centre - 0.5f;
   if (mode == "tf_half_pixel_for_nn")
-    return (x + 0.5) / a.scale;
-  double halfPixel = (x + 0.5) / a.scale - 0.5;
+    return centre;
   if (mode == "half_pixel_symmetric")
     return in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel;
   return halfPixel;
@@ -60,7 +62,7 @@ int64_t nearest(const std::string &mode, double x) {
 /// Taps of linear and cubic interpolation. Antialiasing stretches the filter by 1/scale when downsampling.
 Taps interpolate(const Node &n, const Axis &a, double x) {
   bool cubic = n.stringAttr("mode") == "cubic";
-  double stretch = n.intAttr("antialias") ? std::min(a.scale, 1.0) : 1;
+  double stretch = n.intAttr("antialias") ? std::min<double>(a.scale, 1) : 1;
   double reach = cubic ? 2 : 1, coefficient = n.floatAttr("cubic_coeff_a");
   auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
   double base = std::ceil(x) - 1, ratio = x - base, sum = 0;
@@ -94,16 +96,18 @@ Result<std::vector<Axis>> readAxes(const OpCall &call) {
     list[d].in = list[d].out = x.dims[d];
   bool hasScales = call.has(2) && call.in(2).numElements() > 0, hasSizes = call.has(3);
   const std::string &policy = n.stringAttr("keep_aspect_ratio_policy");
-  double common = policy == "not_larger" ? INFINITY : 0;
+  float common = policy == "not_larger" ? INFINITY : 0;
   for (size_t k = 0; k < axes.size(); ++k) {
     auto d = static_cast<size_t>(axes[k]);
     Axis &a = list[d];
     if (hasScales) {
-      a.scale = call.in(2).floats[k];
-      a.out = static_cast<int64_t>(std::floor(a.scale * static_cast<double>(a.in)));
+      a.scale = static_cast<float>(call.in(2).floats[k]);
+      a.width = a.scale * static_cast<float>(a.in);
+      a.out = static_cast<int64_t>(std::floor(a.width));
     } else if (hasSizes || outDims) {
       a.out = hasSizes ? call.in(3).ints[k] : (*outDims)[d];
-      a.scale = static_cast<double>(a.out) / static_cast<double>(a.in);
+      a.width = static_cast<float>(a.out);
+      a.scale = a.width / static_cast<float>(a.in);
       common = policy == "not_larger" ? std::min(common, a.scale) : std::max(common, a.scale);
     } else {
       return call.fail("needs scales or sizes");
@@ -117,7 +121,8 @@ Result<std::vector<Axis>> readAxes(const OpCall &call) {
     Axis &a = list[static_cast<size_t>(axis)];
     if (!hasScales && hasSizes && policy != "stretch") {
       a.scale = common;
-      a.out = static_cast<int64_t>(std::floor(common * static_cast<double>(a.in) + 0.5));
+      a.width = common * static_cast<float>(a.in);
+      a.out = static_cast<int64_t>(std::round(a.width));
     }
   }
   return list;

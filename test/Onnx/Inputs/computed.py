@@ -53,6 +53,30 @@ def resize_to(sizes, mode, transform):
 }}""")
 
 
+def resize_by(mode, transform, nearest="round_prefer_floor"):
+    """To 10x13, by what floats make of that and the image's size."""
+    return model(f"""g (float[b,2,h,w] x) => (y) {{
+    s = Shape<start = 2>(x)
+    f = Cast<to = 1>(s)
+    to = Constant<value_floats = [10.0, 13.0]>()
+    r = Div(to, f)
+    ones = Constant<value_floats = [1.0, 1.0]>()
+    scales = Concat<axis = 0>(ones, r)
+    y = Resize<mode = "{mode}", coordinate_transformation_mode = "{transform}", nearest_mode = "{nearest}">
+        (x, , scales)
+}}""")
+
+
+def resize_keeping(policy):
+    """To sizes of which one alone is met."""
+    return model(f"""g (float[h,w] x) => (y) {{
+    s = Shape(x)
+    more = Constant<value_ints = [-10, 15]>()
+    to = Add(s, more)
+    y = Resize<mode = "linear", keep_aspect_ratio_policy = "{policy}">(x, , , to)
+}}""")
+
+
 HALVES = """half = Constant<value_float = 0.5>()
     fh = Cast<to = 1>(h)
     gh = Mul(fh, half)
@@ -137,6 +161,8 @@ def sliced(start, end, step):
 N = [{"n": n} for n in (1, 2, 7, 16, 33)]
 HW = [{"b": b, "h": h, "w": w} for b, h, w in ((1, 5, 7), (2, 16, 9), (1, 1, 30))]
 TALL = [{"b": b, "h": h, "w": w} for b, h, w in ((2, 16, 9), (1, 7, 4))]
+MANY = [{"b": 1, "h": h, "w": w} for h, w in ((5, 7), (10, 10), (9, 41), (1, 1), (3, 49), (47, 20), (30, 13), (61, 55))]
+WIDE = [{"h": h, "w": w} for h, w in ((24, 54), (39, 10), (21, 30))]
 FULL = [s for s in N if s["n"] >= 7]
 
 CASES = [
@@ -242,15 +268,25 @@ CASES = [
     ("resize cubic", resize("cubic", "pytorch_half_pixel", scales="[1.0, 1.0, 2.0, 0.5]"), HW),
     ("resize nearest", resize("nearest", "asymmetric", "floor"), HW),
     ("resize nearest, half_pixel", resize("nearest", "half_pixel", "round_prefer_ceil"), HW),
+    ("resize by 0.7", resize("nearest", "asymmetric", "floor", "[1.0, 1.0, 0.7, 1.3]"), MANY),
+    ("resize to a fixed size by scales", resize_by("linear", "half_pixel"), MANY),
+    ("resize to a fixed size by scales, nearest", resize_by("nearest", "asymmetric", "floor"), MANY),
+    ("resize to a fixed size by scales, nearest, half_pixel", resize_by("nearest", "half_pixel"), MANY),
+    ("resize to a fixed size by scales, nearest, ceil", resize_by("nearest", "pytorch_half_pixel", "ceil"), MANY),
+    ("resize keeping what is not larger", resize_keeping("not_larger"), WIDE),
+    ("resize keeping what is not smaller", resize_keeping("not_smaller"), WIDE),
     ("resize to computed sizes", resize_to(HALVES, "linear", "pytorch_half_pixel"), TALL),
     ("resize to computed sizes, nearest", resize_to(HALVES, "nearest", "asymmetric"), TALL),
 ]
 
 
 def inputs_of(proto, sizes):
-    dims = proto.graph.input[0].type.tensor_type.shape.dim
-    shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims]
-    return {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+    random, made = np.random.default_rng(1), {}
+    for given in proto.graph.input:
+        dims = given.type.tensor_type.shape.dim
+        shape = [sizes[d.dim_param] if d.dim_param else d.dim_value for d in dims]
+        made[given.name] = random.standard_normal(shape).astype(np.float32)
+    return made
 
 
 if __name__ == "__main__":

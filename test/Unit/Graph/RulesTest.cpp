@@ -15,6 +15,7 @@ const std::string kHead = "graph g\n"
                           "constant %three = i64[] {3}\n"
                           "constant %true = bool[] {1}\n"
                           "constant %scales = f32[2] {2.0, 0.5}\n"
+                          "constant %sixths = f32[2] {2.0, 1.1666666}\n"
                           "constant %sizes = i64[2] {8, 9}\n"
                           "input %x: f32[4,6]\n"
                           "input %y: f32[6,3]\n"
@@ -257,6 +258,7 @@ TEST_CASE("a rule gives the types of outputs from operands and attributes") {
   CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("stretch")) == "f32[8,9]");
   CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("not_larger")) == "f32[6,9]");
   CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("not_smaller")) == "f32[8,12]");
+  CHECK(inferred(Resize, {"x", "", "sixths"}, resizeOf("stretch")) == "f32[8,7]");
   CHECK(inferred(Resize, {"s", "", "scales"}, resizeOf("stretch")) ==
         "the axes to resize must have fixed sizes");
 }
