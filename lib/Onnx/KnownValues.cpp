@@ -1,5 +1,6 @@
 #include "Onnx/KnownValues.h"
 
+#include "Onnx/FollowLines.h"
 #include "Onnx/FollowMovement.h"
 #include "Support/DimLimits.h"
 
@@ -197,6 +198,17 @@ private:
     return result;
   }
 
+  template <typename F> static std::optional<Elements> each(const Elements &list, F make) {
+    Elements result;
+    for (Id e : list) {
+      const std::optional<Id> v = make(e);
+      if (!v)
+        return std::nullopt;
+      result.push_back(*v);
+    }
+    return result;
+  }
+
   std::optional<Id> apply(Op op, DType type, Id a, Id b = -1, Id c = -1) const {
     return numbers.apply(op, type, {a, b, c});
   }
@@ -226,6 +238,19 @@ private:
   std::optional<Id> absolute(Id a) const {
     const auto minus = negated(a);
     return minus ? apply(Op::Max, out.type, a, *minus) : std::nullopt;
+  }
+  std::optional<Id> sign(Id a) const {
+    const Id zero = number(out.type, 0);
+    if (!isFloat(out.type)) {
+      const auto above = apply(Op::Max, out.type, a, number(out.type, -1));
+      return above ? apply(Op::Min, out.type, *above, number(out.type, 1)) : std::nullopt;
+    }
+    const auto isAbove = apply(Op::Less, DType::Bool, zero, a),
+               isBelow = apply(Op::Less, DType::Bool, a, zero);
+    if (!isAbove || !isBelow)
+      return std::nullopt;
+    const auto one = apply(Op::Select, out.type, *isAbove, number(out.type, 1), zero);
+    return one ? apply(Op::Select, out.type, *isBelow, number(out.type, -1), *one) : std::nullopt;
   }
   std::optional<Id> inverted(Id a) const { // of a bool
     return apply(Op::Equal, DType::Bool, a, number(DType::Bool, 0));
@@ -286,43 +311,12 @@ private:
     return Elements(static_cast<size_t>(count), v);
   }
 
-  /// Over the axes of a reduction, in the order of the elements.
-  std::optional<Elements> reduce(Op op) const {
-    const auto e = elements(0);
-    if (!e)
-      return std::nullopt;
-    const std::vector<size_t> places = reducedPlaces(node, staticDims(input(0)->shape));
-    std::vector<std::optional<Id>> result(static_cast<size_t>(count));
-    for (size_t i = 0; i < e->size(); ++i) {
-      std::optional<Id> &r = result[places[i]];
-      r = r ? apply(op, out.type, *r, (*e)[i]) : std::optional((*e)[i]);
-      if (!r)
-        return std::nullopt;
-    }
-    Elements made;
-    for (const std::optional<Id> &r : result) {
-      if (!r && op != Op::Add && op != Op::Mul)
-        return std::nullopt;
-      made.push_back(r ? *r : number(out.type, op == Op::Mul ? 1 : 0));
-    }
-    return made;
-  }
-
   std::optional<Elements> cast() const {
     return elementwise([&](const Elements &a) { return numbers.cast(out.type, a[0]); });
   }
   std::optional<Elements> exclusiveOr() const {
     const auto same = compare(Op::Equal, false);
-    if (!same)
-      return std::nullopt;
-    Elements result;
-    for (Id e : *same) {
-      const auto v = inverted(e);
-      if (!v)
-        return std::nullopt;
-      result.push_back(*v);
-    }
-    return result;
+    return same ? each(*same, [&](Id e) { return inverted(e); }) : std::nullopt;
   }
 
   std::optional<Elements> follow() const {
@@ -358,6 +352,7 @@ private:
     case Reciprocal:
       return elementwise(
           [&](const Elements &a) { return apply(Op::Div, out.type, number(out.type, 1), a[0]); });
+    case Sign: return elementwise([&](const Elements &a) { return sign(a[0]); });
     case Floor: return unary(Op::Floor);
     case Ceil: return unary(Op::Ceil);
     case Round: return unary(Op::Round);
@@ -366,10 +361,6 @@ private:
     case Log: return unary(Op::Log);
     case Range: return range();
     case ConstantOfShape: return filled();
-    case ReduceProd: return reduce(Op::Mul);
-    case ReduceSum: return reduce(Op::Add);
-    case ReduceMax: return reduce(Op::Max);
-    case ReduceMin: return reduce(Op::Min);
     default: return std::nullopt;
     }
   }
@@ -386,10 +377,12 @@ private:
 
 std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
-  if (node.outputs.size() == 1 && !movesElements(node.op))
-    made[0] = Follower(*this, node).run();
-  else if (movesElements(node.op))
+  if (movesElements(node.op))
     made = followMovement(*this, node);
+  else if (goesAlongLines(node.op))
+    made = followLines(*this, node);
+  else if (node.outputs.size() == 1)
+    made[0] = Follower(*this, node).run();
   for (size_t i = 0; i < made.size(); ++i) {
     if (!made[i])
       continue;

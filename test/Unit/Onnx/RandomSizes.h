@@ -72,7 +72,7 @@ private:
 
   std::string ofVector() {
     const std::string v = vector({of(ints), of(ints), of(ints)});
-    switch (below(8)) {
+    switch (below(14)) {
     case 0: return with("ReduceSum", {v}, "keepdims", 0);
     case 1: return with("ReduceMax", {v}, "keepdims", 0);
     case 2: return with("ReduceMin", {v}, "keepdims", 0);
@@ -81,6 +81,18 @@ private:
     case 5: return scalar(make("Slice", {v, "one", "two", "axis"}));
     case 6:
       return scalar(make("Slice", {make("ScatterElements", {v, "place", "two"}), "one", "two"}));
+    case 7: return with("Gather", {make("CumSum", {v, "c0"}), "c2"}, "axis", 0);
+    case 8: return clipped(make("MatMul", {v, vector({of(ints), of(ints), of(ints)})}));
+    case 9: return with("ReduceMean", {v}, "keepdims", 0);
+    case 10: return place("ArgMax", v);
+    case 11: return place("ArgMin", v);
+    case 12: {
+      const std::string a = fresh(), b = fresh();
+      auto &top = m.node("TopK", {v, "two"}, {a, b});
+      attribute(top, "axis", 0);
+      attribute(top, "largest", static_cast<int64_t>(below(2)));
+      return with("Gather", {below(2) ? a : b, "c1"}, "axis", 0);
+    }
     default: {
       const std::string a = fresh(), b = fresh(), c = fresh();
       auto &split = m.node("Split", {v}, {a, b, c});
@@ -89,6 +101,15 @@ private:
       return scalar(b);
     }
     }
+  }
+
+  std::string place(const std::string &op, const std::string &vector) {
+    const std::string name = fresh();
+    auto &node = m.node(op, {vector}, {name});
+    attribute(node, "axis", 0);
+    attribute(node, "keepdims", 0);
+    attribute(node, "select_last_index", static_cast<int64_t>(below(2)));
+    return name;
   }
 
   std::string choice() {
@@ -122,7 +143,10 @@ private:
     case 5: return ints.push_back(make("Div", {of(ints), of({"c2", "c3", "c-7"})}));
     case 6: return ints.push_back(make("Mod", {of(ints), atLeastOne(of(ints))}));
     case 7: return ints.push_back(make(below(2) ? "Min" : "Max", {of(ints), of(ints)}));
-    case 8: return ints.push_back(make(below(2) ? "Neg" : "Abs", {of(ints)}));
+    case 8: {
+      const char *ops[] = {"Neg", "Abs", "Sign"};
+      return ints.push_back(make(ops[below(3)], {of(ints)}));
+    }
     case 9: return ints.push_back(make("Where", {of(bools), of(ints), of(ints)}));
     case 10: return ints.push_back(ofVector());
     case 11: return ints.push_back(choice());
