@@ -1,5 +1,6 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/Compose.h"
+#include "Onnx/KnownValues.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -21,6 +22,14 @@ Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t
   return c.reduce(OpKind::ReduceSum, own, {0});
 }
 
+/// Whether one of `axes` (kNoValue: all) may be axis `d` of the operand.
+bool mayName(const NodeImporter &n, ValueId axes, int64_t d) {
+  const auto named =
+      axes == kNoValue ? std::nullopt : allConstants(knownElements(n.graph().value(axes)));
+  return !named || std::any_of(named->begin(), named->end(),
+                               [&](int64_t a) { return a == d || a == d - n.rank(0); });
+}
+
 /// The size of an axis of the operand, as an i64 of rank 0.
 Result<ValueId> sizeOfAxis(NodeImporter &n, size_t d) {
   if (const DimExpr &size = n.shape(0)[d]; size.isConst())
@@ -33,26 +42,34 @@ Result<ValueId> sizeOfAxis(NodeImporter &n, size_t d) {
 
 } // namespace
 
+PadOperands padOperands(NodeImporter &n) {
+  Compose c(n);
+  const int64_t count = n.shape(1)[0].constValue() / 2;
+  return {c.slice(n.id(1), 0, 0, count), c.slice(n.id(1), 0, count, count),
+          n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue,
+          n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0)};
+}
+
 /// Pads that are a run-time vector, where the model declares the output's shape: each axis is gathered at
 /// iota(size of the output) - begin, brought back inside as the mode says; with mode constant what lay outside is
 /// replaced at the end.
-Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) {
+Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out,
+                    const PadOperands &pads) {
   Compose c(n);
   auto number = [&](int64_t v) { return Compose(n).integer(v); };
   ValueId result = n.id(0), inside = kNoValue;
   const Shape shape = n.shape(0);
-  const int64_t count = n.shape(1)[0].constValue() / 2;
-  const ValueId begins = c.slice(n.id(1), 0, 0, count), ends = c.slice(n.id(1), 0, count, count),
-                axes = n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue;
   for (size_t d = 0; d < out.size(); ++d) {
     const DimExpr size = shape[d];
+    if (!mayName(n, pads.axes, static_cast<int64_t>(d)))
+      continue;
     FUSEC_CHECK(n.sizes().atLeast(size, 1, "an axis with run-time pads"));
     const ValueId zero = number(0), one = number(1);
     FUSEC_TRY(ValueId extent, sizeOfAxis(n, d));
     FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, extent, one));
     const auto axis = static_cast<int64_t>(d);
-    FUSEC_TRY(ValueId begin, entryOfAxis(n, begins, axes, axis));
-    FUSEC_TRY(ValueId end, entryOfAxis(n, ends, axes, axis));
+    FUSEC_TRY(ValueId begin, entryOfAxis(n, pads.begins, pads.axes, axis));
+    FUSEC_TRY(ValueId end, entryOfAxis(n, pads.ends, pads.axes, axis));
     FUSEC_TRY(ValueId at, c.binary(OpKind::Sub, c.iota(out[d]), begin));
     auto mod = [&](ValueId v, ValueId by) {
       return Compose(n).like(OpKind::Mod, {v, by}, {{"fmod", int64_t(0)}});
@@ -93,8 +110,7 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
     FUSEC_TRY(result, c.gather(result, at, static_cast<int64_t>(d)));
   }
   if (inside != kNoValue) {
-    ValueId fill = n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0);
-    FUSEC_TRY(result, c.where(inside, result, fill));
+    FUSEC_TRY(result, c.where(inside, result, pads.fill));
   }
   n.result(0, result);
   return success();
@@ -200,34 +216,47 @@ Result<ValueId> boundOfSlice(NodeImporter &n, size_t input, int64_t i, ValueId s
 
 } // namespace
 
-Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes,
-                   const std::vector<int64_t> &steps) {
+Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes, const Shape &steps) {
   Compose c(n);
   ValueId result = n.id(0);
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i], step = steps[i], width = step < 0 ? -step : step;
-    if (step == 0 || step == INT64_MIN)
-      return n.fail(Diag::BadOperand, "a step is " + std::to_string(step));
+    const int64_t axis = axes[i];
     const auto entry = static_cast<int64_t>(i);
+    const DimExpr::Range signs = steps[i].range(n.symbols());
+    if (steps[i].isConst(0) || steps[i].isConst(INT64_MIN))
+      return n.fail(Diag::BadOperand, "a step is " + steps[i].str(n.symbols()));
+    if (signs.min <= 0 && signs.max >= 0)
+      return n.needsFixed("the step " + steps[i].str(n.symbols()) +
+                              " must have one sign and never be 0",
+                          {steps[i]});
+    const bool backward = signs.max < 0;
+    const DimExpr width = backward ? steps[i] * DimExpr(-1) : steps[i];
+    ValueId step = kNoValue;
+    if (steps[i].isConst())
+      step = c.integer(steps[i].constValue());
+    else
+      step = n.reshape(c.slice(c.cast(n.id(4), DType::I64), 0, entry, 1), {});
     FUSEC_TRY(const ValueId size, c.extent(n.id(0), axis));
     // Backwards from the last element at most, to the first one, behind which is -1.
     ValueId low = c.integer(0), high = size, first = low;
-    if (step < 0) {
+    if (backward) {
       FUSEC_TRY(high, c.binary(OpKind::Sub, size, c.integer(1)));
       low = c.integer(-1);
     }
     FUSEC_TRY(const ValueId start, boundOfSlice(n, 1, entry, size, first, high));
     FUSEC_TRY(const ValueId end, boundOfSlice(n, 2, entry, size, low, high));
     FUSEC_TRY(ValueId length,
-              step < 0 ? c.binary(OpKind::Sub, start, end) : c.binary(OpKind::Sub, end, start));
+              backward ? c.binary(OpKind::Sub, start, end) : c.binary(OpKind::Sub, end, start));
     FUSEC_TRY(length, c.binary(OpKind::Max, length, c.integer(0)));
-    if (width != 1) {
-      FUSEC_TRY(length, c.binary(OpKind::Add, length, c.integer(width - 1)));
-      FUSEC_TRY(length, c.binary(OpKind::Div, length, c.integer(width)));
+    if (!width.isConst(1)) {
+      const ValueId by = c.unary(OpKind::Abs, step);
+      FUSEC_TRY(const ValueId rest, c.binary(OpKind::Sub, by, c.integer(1)));
+      FUSEC_TRY(length, c.binary(OpKind::Add, length, rest));
+      FUSEC_TRY(length, c.binary(OpKind::Div, length, by));
     }
-    const DimExpr most = ceilDiv(n.shape(0)[static_cast<size_t>(axis)], DimExpr(width));
+    const DimExpr most = ceilDiv(n.shape(0)[static_cast<size_t>(axis)], width);
     FUSEC_TRY(const DimExpr count, n.dataSize(length, most, 0, static_cast<size_t>(axis)));
-    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(count), c.integer(step)));
+    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(count), step));
     FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
     FUSEC_TRY(result, c.gather(result, at, axis));
   }

@@ -240,7 +240,7 @@ ValueId NodeImporter::reshape(ValueId x, Shape shape) {
 }
 
 Result<DimExpr> NodeImporter::dataSize(ValueId count, const DimExpr &bound, size_t i, size_t axis) {
-  if (auto known = knownElements(builder.graph.value(count)))
+  if (auto known = builder.knownValues.sizes(count, nodeName))
     return (*known)[0];
   const DimExpr size = newSize(bound, i, axis);
   FUSEC_TRY([[maybe_unused]] const ValueId told, tellSize(size, count));

@@ -217,52 +217,74 @@ Status eyeLike(NodeImporter &n) {
   return n.finish(OpKind::EyeLike, {n.id(0)}, {{"dtype", n.attrType("dtype").value_or(n.type(0))}});
 }
 
+/// The number in input `i`, which is a size of the output: a constant, what follows from shapes, or `declared`, which
+/// the data then has to say.
+Result<DimExpr> sizeOperand(NodeImporter &n, size_t i, const char *name,
+                            const std::optional<DimExpr> &declared) {
+  FUSEC_CHECK(n.oneElement(i, std::string(name) + " must be one number"));
+  if (const ConstantRef c = n.constant(i))
+    return DimExpr(c->intAt(0));
+  if (const auto known = n.known(i))
+    return known->front();
+  if (!declared || !declared->isConst())
+    return n.needsConstant(std::string(name) +
+                               " is a run-time value; it must follow from constants and input "
+                               "shapes",
+                           {i});
+  FUSEC_CHECK(requireDeclared(n, n.id(i), {*declared}));
+  return *declared;
+}
+
+/// What a node takes for such a size: its own number where that is fixed.
+ValueId operandOf(NodeImporter &n, size_t i, const DimExpr &size) {
+  return size.isConst() ? Compose(n).integer(size.constValue()) : n.reshape(n.id(i), {});
+}
+
 Status oneHot(NodeImporter &n) {
   int64_t rank = n.rank(0) + 1;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), rank));
-  ConstantRef depthConstant = n.constant(1);
-  auto declared = n.declared(0);
-  int64_t depth;
-  if (depthConstant && depthConstant->numElements() == 1)
-    depth = depthConstant->intAt(0);
-  else if (!depthConstant && declared && static_cast<int64_t>(declared->shape.size()) == rank &&
-           declared->shape[static_cast<size_t>(axis)].isConst()) {
-    depth = declared->shape[static_cast<size_t>(axis)].constValue();
-    FUSEC_CHECK(requireDeclared(n, n.id(1), {DimExpr(depth)}));
-  } else {
-    return n.needsConstant("depth is a run-time value; it must be constant", {1});
-  }
-  if (depth < 1 || depth > int64_t(1) << 40)
+  const auto declared = n.declared(0);
+  const auto place = static_cast<size_t>(axis);
+  FUSEC_TRY(const DimExpr depth,
+            sizeOperand(n, 1, "depth",
+                        declared && static_cast<int64_t>(declared->shape.size()) == rank
+                            ? std::optional(declared->shape[place])
+                            : std::nullopt));
+  if (depth.isConst() && (depth.constValue() < 1 || depth.constValue() > int64_t(1) << 40))
     return n.fail(Diag::BadOperand, "depth must be positive");
-  return n.finish(OpKind::OneHot, {n.id(0), Compose(n).integer(depth), n.id(2)}, {{"axis", axis}});
+  FUSEC_CHECK(n.sizes().noLess(depth, DimExpr(1), "depth must be positive"));
+  Shape out = n.shape(0);
+  out.insert(out.begin() + axis, depth);
+  return n.finish(OpKind::OneHot, {n.id(0), operandOf(n, 1, depth), n.id(2)}, {{"axis", axis}},
+                  {out});
 }
 
 Status window(NodeImporter &n) {
   DType type = n.attrType("output_datatype").value_or(DType::F32);
-  auto size = n.ints(0);
-  auto declared = n.declared(0);
-  int64_t count;
-  if (size && size->size() == 1)
-    count = (*size)[0];
-  else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst()) {
-    count = declared->shape[0].constValue();
-    FUSEC_CHECK(requireDeclared(n, n.id(0), {DimExpr(count)}));
-  } else
-    return n.needsConstant("the size is a run-time value; it must be constant", {0});
-  if (count < 0 || count > int64_t(1) << 32)
+  const auto declared = n.declared(0);
+  FUSEC_TRY(const DimExpr size,
+            sizeOperand(n, 0, "the size",
+                        declared && declared->shape.size() == 1 ? std::optional(declared->shape[0])
+                                                                : std::nullopt));
+  if (size.isConst() && (size.constValue() < 0 || size.constValue() > int64_t(1) << 32))
     return n.fail(Diag::BadOperand, "the size is out of range");
-  return n.finish(*parseOpKind(n.op()), {Compose(n).integer(count)}, {{"output_datatype", type}});
+  return n.finish(*parseOpKind(n.op()), {operandOf(n, 0, size)}, {{"output_datatype", type}},
+                  {{size}});
 }
 
 constexpr OpRow kRows[] = {
-    {"BlackmanWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
+    {"BlackmanWindow", 17, kNewestOpset, 1, 1, 1, window,
+     "a size that follows from constants and shapes, or is declared"},
     {"Constant", 1, kNewestOpset, 0, 0, 1, constant},
     {"ConstantOfShape", 9, kNewestOpset, 1, 1, 1, constantOfShape,
      "shape known at compile time or declared"},
     {"EyeLike", 9, kNewestOpset, 1, 1, 1, eyeLike},
-    {"HammingWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
-    {"HannWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
-    {"OneHot", 9, kNewestOpset, 3, 3, 1, oneHot, "depth known at compile time or declared"},
+    {"HammingWindow", 17, kNewestOpset, 1, 1, 1, window,
+     "a size that follows from constants and shapes, or is declared"},
+    {"HannWindow", 17, kNewestOpset, 1, 1, 1, window,
+     "a size that follows from constants and shapes, or is declared"},
+    {"OneHot", 9, kNewestOpset, 3, 3, 1, oneHot,
+     "a depth that follows from constants and shapes, or is declared"},
     {"Range", 11, kNewestOpset, 3, 3, 1, range,
      "a length that depends on data needs a bound by --dim"},
 };

@@ -218,23 +218,111 @@ Status gridSample(NodeImporter &n) {
   return n.finish(OpKind::GridSample, n.ids(), {{"mode", mode}});
 }
 
+/// The block's sizes, and how it moves over the image.
+struct ColumnsForm {
+  std::vector<int64_t> block, dilations, strides, pads;
+
+  int64_t extent(size_t d) const { return dilations[d] * (block[d] - 1) + 1; }
+};
+
+/// What tap `tap` of axis `d` of the block adds to the image, of x [N, C, the block's axes from d + 1 on, ...], whose
+/// axis `axis` holds the positions of the block along image axis `d`.
+Result<ValueId> tapOfColumns(NodeImporter &n, const ColumnsForm &form, size_t d, int64_t tap,
+                             const std::pair<ValueId, int64_t> &x, const DimExpr &size) {
+  Compose c(n);
+  const auto [data, axis] = x;
+  FUSEC_TRY(ValueId at,
+            c.binary(OpKind::Add, c.iota(size), c.integer(form.pads[d] - tap * form.dilations[d])));
+  FUSEC_TRY(ValueId inside, c.binary(OpKind::GreaterOrEqual, at, c.integer(0)));
+  if (form.strides[d] != 1) {
+    const ValueId stride = c.integer(form.strides[d]);
+    FUSEC_TRY(const ValueId rest, n.emitOne(OpKind::Mod, {at, stride}, {{"fmod", int64_t(0)}}));
+    FUSEC_TRY(const ValueId isWhole, c.binary(OpKind::Equal, rest, c.integer(0)));
+    FUSEC_TRY(inside, c.binary(OpKind::And, inside, isWhole));
+    FUSEC_TRY(at, c.binary(OpKind::Div, at, stride));
+  }
+  FUSEC_TRY(const ValueId count, c.extent(data, axis));
+  FUSEC_TRY(const ValueId last, c.binary(OpKind::Sub, count, c.integer(1)));
+  FUSEC_TRY(const ValueId isThere, c.binary(OpKind::LessOrEqual, at, last));
+  FUSEC_TRY(inside, c.binary(OpKind::And, inside, isThere));
+  at = c.like(OpKind::Clip, {at, c.integer(0), last});
+  FUSEC_TRY(const ValueId found, c.gather(data, at, axis));
+  Shape column(n.shapeOf(found).size() - static_cast<size_t>(axis), DimExpr(1));
+  column[0] = size;
+  return c.where(n.reshape(inside, std::move(column)), found, c.scalar(n.typeOf(data), 0));
+}
+
+/// An image whose sizes are not fixed: what the block's taps along one axis add to it after those along another.
+Status col2ImOfSizes(NodeImporter &n, const ColumnsForm &form, const Shape &image) {
+  constexpr int64_t kLargest = 1 << 20;
+  Compose c(n);
+  const size_t rank = image.size();
+  auto fits = [&](const std::vector<int64_t> &list, size_t count, int64_t least) {
+    return list.size() == count && std::all_of(list.begin(), list.end(), [&](int64_t v) {
+             return v >= least && v <= kLargest;
+           });
+  };
+  if (n.rank(0) != 3 || !fits(form.block, rank, 1) || !fits(form.strides, rank, 1) ||
+      !fits(form.dilations, rank, 1) || !fits(form.pads, 2 * rank, 0))
+    return n.mismatch("data of rank 3 and one entry for each image axis are needed, from 1 to 2^20 "
+                      "each, and pads from 0");
+  int64_t area = 1;
+  Shape positions;
+  for (size_t d = 0; d < rank; ++d) {
+    const DimExpr room = image[d] + DimExpr(form.pads[d] + form.pads[d + rank] - form.extent(d));
+    FUSEC_CHECK(n.sizes().noLess(room, DimExpr(0), "the block must fit the image"));
+    positions.push_back(floorDiv(room, DimExpr(form.strides[d])) + DimExpr(1));
+    if (__builtin_mul_overflow(area, form.block[d], &area))
+      return n.fail(Diag::LimitExceeded, "the block is too large");
+  }
+  FUSEC_CHECK(n.sizes().multiple(n.shape(0)[1], area, "the number of channels"));
+  FUSEC_CHECK(n.sameDim(n.shape(0)[2], numElements(positions), "the data and the block's places"));
+  Shape shape{n.shape(0)[0], floorDiv(n.shape(0)[1], DimExpr(area))};
+  shape.insert(shape.end(), form.block.begin(), form.block.end());
+  shape.insert(shape.end(), positions.begin(), positions.end());
+  ValueId x = n.reshape(n.id(0), std::move(shape));
+  // Axis 2 is the block's axis d, and behind the block's others and the image's so far come the places along d.
+  const auto places = static_cast<int64_t>(rank) + 1;
+  for (size_t d = 0; d < rank; ++d) {
+    ValueId sum = kNoValue;
+    for (int64_t tap = 0; tap < form.block[d]; ++tap) {
+      Shape rest = n.shapeOf(x);
+      rest.erase(rest.begin() + 2);
+      const ValueId own = n.reshape(c.slice(x, 2, tap, 1), std::move(rest));
+      FUSEC_TRY(const ValueId part, tapOfColumns(n, form, d, tap, {own, places}, image[d]));
+      if (sum == kNoValue) {
+        sum = part;
+        continue;
+      }
+      FUSEC_TRY(sum, c.binary(OpKind::Add, sum, part));
+    }
+    x = sum;
+  }
+  n.result(0, x);
+  return success();
+}
+
 Status col2Im(NodeImporter &n) {
-  auto image = n.ints(1), block = n.ints(2);
+  auto block = n.ints(2);
+  auto image = n.known(1);
   auto declared = n.declared(0);
   if (!block || (!image && !declared))
-    return n.needsConstant("image and block shape are run-time values; they must be constant",
+    return n.needsConstant("image and block shape are run-time values; the block's must be "
+                           "constant, and the image's follow from constants and input shapes",
                            {1, 2});
-  size_t rank = block->size();
+  const size_t rank = block->size();
   if (!image) {
     image.emplace();
     for (size_t i = 2; i < declared->shape.size(); ++i)
-      image->push_back(declared->shape[i].isConst() ? declared->shape[i].constValue() : -1);
+      image->push_back(declared->shape[i].isConst() ? declared->shape[i] : DimExpr(-1));
   }
-  std::vector<int64_t> dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
-                       strides = n.attrInts("strides", std::vector<int64_t>(rank, 1)),
-                       pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
-  return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},
-                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}});
+  const ColumnsForm form{*block, n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
+                         n.attrInts("strides", std::vector<int64_t>(rank, 1)),
+                         n.attrInts("pads", std::vector<int64_t>(2 * rank, 0))};
+  if (!isStatic(*image))
+    return col2ImOfSizes(n, form, *image);
+  return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(staticDims(*image)), n.intsValue(*block)},
+                  {{"dilations", form.dilations}, {"pads", form.pads}, {"strides", form.strides}});
 }
 
 /// Has one mode before opset 28.
@@ -250,7 +338,8 @@ constexpr OpRow kRows[] = {
     {"Resize", 10, kNewestOpset, 1, 4, 1, resize,
      "scales or sizes that follow from constants and shapes, or a declared output"},
     {"SpaceToDepth", 1, kNewestOpset, 1, 1, 1, spaceToDepth},
-    {"Upsample", 7, 9, 1, 2, 1, upsample, "scales that follow from constants and shapes, or a declared output"},
+    {"Upsample", 7, 9, 1, 2, 1, upsample,
+     "scales that follow from constants and shapes, or a declared output"},
 };
 
 } // namespace

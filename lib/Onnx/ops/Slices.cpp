@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/SizedByData.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -12,17 +13,18 @@ namespace fusec {
 namespace {
 
 struct SliceSpec {
-  std::vector<int64_t> axes, steps;
+  std::vector<int64_t> axes;
+  Shape steps;
   std::vector<std::optional<DimExpr>> starts, ends; // nullopt: a run-time value
 };
 
 Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> dynamicInputs) {
+  const std::vector<int64_t> steps = staticDims(spec.steps);
   std::vector<int64_t> starts, ends;
   bool fixed = true;
   for (size_t i = 0; i < spec.axes.size(); ++i) {
     const DimExpr &size = n.shape(0)[static_cast<size_t>(spec.axes[i])];
-    FUSEC_TRY(SliceBounds bounds,
-              n.sizes().slice(size, *spec.starts[i], *spec.ends[i], spec.steps[i]));
+    FUSEC_TRY(SliceBounds bounds, n.sizes().slice(size, *spec.starts[i], *spec.ends[i], steps[i]));
     const DimExpr &start = bounds.start, &end = bounds.end;
     fixed = fixed && start.isConst() && (end.isConst() || end == size);
     starts.push_back(start.isConst() ? start.constValue() : 0);
@@ -30,9 +32,8 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     ends.push_back(!end.isConst() ? INT64_MAX : end.isConst(-1) ? INT64_MIN : end.constValue());
   }
   if (fixed)
-    return n.finish(
-        OpKind::Slice, {n.id(0)},
-        {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}});
+    return n.finish(OpKind::Slice, {n.id(0)},
+                    {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", steps}});
   // Before opset 10 bounds were attributes.
   if (n.opset() < 10) {
     auto values = [&](const std::vector<std::optional<DimExpr>> &list) {
@@ -85,7 +86,7 @@ Status slice(NodeImporter &n) {
   }
   axes.resize(count);
   std::iota(axes.begin(), axes.end(), 0);
-  spec.steps.assign(count, 1);
+  spec.steps.assign(count, DimExpr(1));
   if (n.opset() < 10) {
     axes = n.attrInts("axes", axes);
   } else {
@@ -96,9 +97,11 @@ Status slice(NodeImporter &n) {
       axes = *given;
     }
     if (n.has(4)) {
-      auto given = n.ints(4);
+      auto given = n.known(4);
       if (!given)
-        return n.needsConstant("the steps are a run-time value; they must be constant", {4});
+        return n.needsConstant("the steps are a run-time value; they must follow from constants "
+                               "and input shapes",
+                               {4});
       spec.steps = *given;
     }
   }
@@ -110,7 +113,7 @@ Status slice(NodeImporter &n) {
       return n.fail(Diag::BadOperand, "an axis is given twice");
     spec.axes.push_back(normal);
   }
-  if (isDecidedByData(spec))
+  if (isDecidedByData(spec) || !isStatic(spec.steps))
     return sliceByData(n, spec.axes, spec.steps);
   return applySlice(n, spec, n.ids());
 }
@@ -133,7 +136,7 @@ Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, V
                                    "a reflecting pad must be smaller than the axis"));
   }
   if (mode != "constant" || cuts)
-    return padAtRunTime(n, mode, out);
+    return padAtRunTime(n, mode, out, padOperands(n));
   Compose c(n);
   FUSEC_TRY(ValueId result,
             n.emitOne(OpKind::Pad, {n.id(0), kNoValue, fill}, {{"mode", mode}, {"pads", fixed}}));
@@ -172,7 +175,7 @@ Status pad(NodeImporter &n) {
     const DimExpr padded = n.has(3) && n.rank(3) == 1 ? n.shape(3)[0] : DimExpr(n.rank(0));
     if (!n.known(1) && fill && declared && declared->shape.size() == rank &&
         n.type(1) == DType::I64 && padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
-      return padAtRunTime(n, mode, declared->shape);
+      return padAtRunTime(n, mode, declared->shape, padOperands(n));
     const auto known = n.known(1);
     if (!known)
       return n.needsConstant("the pads are a run-time value; they must be constant", {1});
@@ -214,6 +217,19 @@ Status pad(NodeImporter &n) {
   return n.finish(OpKind::Pad, std::move(in), {{"mode", mode}, {"pads", pads}});
 }
 
+/// A crop or a pad of each of `axes`, centred as the operator's function says, to sizes that are not fixed: input 1.
+Status centreAtRunTime(NodeImporter &n, const std::vector<int64_t> &axes, const Shape &out) {
+  Compose c(n);
+  FUSEC_TRY(ValueId sizes,
+            n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", int64_t(0)}, {"end", n.rank(0)}}));
+  FUSEC_TRY(sizes, c.gather(sizes, n.intsValue(axes), 0));
+  FUSEC_TRY(const ValueId more, c.binary(OpKind::Sub, c.cast(n.id(1), DType::I64), sizes));
+  FUSEC_TRY(const ValueId begins, c.binary(OpKind::Div, more, c.integer(2)));
+  FUSEC_TRY(const ValueId ends, c.binary(OpKind::Sub, more, begins));
+  return padAtRunTime(n, "constant", out,
+                      {begins, ends, n.intsValue(axes), c.scalar(n.type(0), 0)});
+}
+
 Status centerCropPad(NodeImporter &n) {
   std::vector<int64_t> all(static_cast<size_t>(n.rank(0)));
   std::iota(all.begin(), all.end(), 0);
@@ -223,21 +239,31 @@ Status centerCropPad(NodeImporter &n) {
     axes.push_back(normal);
   }
   const Shape in = n.shape(0);
-  auto sizes = n.ints(1);
+  auto sizes = n.known(1);
   auto declared = n.declared(0);
   if (!sizes && (!declared || declared->shape.size() != in.size()))
-    return n.needsConstant("the target sizes are a run-time value; they must be constant", {1});
-  if (sizes && sizes->size() != axes.size())
-    return n.mismatch("one target size for each axis is needed");
-  // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.
-  std::vector<int64_t> starts, ends, steps(axes.size(), 1), pads(2 * in.size(), 0);
+    return n.needsConstant("the target sizes are a run-time value; they must follow from constants "
+                           "and input shapes",
+                           {1});
+  FUSEC_CHECK(n.sizes().sameShape(n.shape(1), {DimExpr(static_cast<int64_t>(axes.size()))},
+                                  "one target size for each axis is needed"));
+  Shape out = in, wanted;
   for (size_t i = 0; i < axes.size(); ++i) {
-    auto a = static_cast<size_t>(axes[i]);
-    if (!in[a].isConst() || (!sizes && !declared->shape[a].isConst()))
-      return n.needsFixed("the axes must have fixed sizes", {in[a]});
-    int64_t have = in[a].constValue(), want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
-    if (want < 0 || want > int64_t(1) << 40)
+    const auto a = static_cast<size_t>(axes[i]);
+    out[a] = sizes ? (*sizes)[i] : declared->shape[a];
+    wanted.push_back(out[a]);
+    if (out[a].isConst() && (out[a].constValue() < 0 || out[a].constValue() > int64_t(1) << 40))
       return n.fail(Diag::BadOperand, "a target size is out of range");
+  }
+  if (!sizes)
+    FUSEC_CHECK(requireDeclared(n, n.id(1), wanted));
+  if (!isStatic(out) || !isStatic(in))
+    return centreAtRunTime(n, axes, out);
+  // A crop followed by a pad with fixed amounts.
+  std::vector<int64_t> starts, ends, steps(axes.size(), 1), pads(2 * in.size(), 0);
+  for (int64_t axis : axes) {
+    const auto a = static_cast<size_t>(axis);
+    const int64_t have = in[a].constValue(), want = out[a].constValue();
     int64_t start = have > want ? (have - want) / 2 : 0;
     starts.push_back(start);
     ends.push_back(have > want ? start + want : have);
@@ -252,7 +278,7 @@ Status centerCropPad(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"CenterCropPad", 18, kNewestOpset, 2, 2, 1, centerCropPad,
-     "sizes known at compile time or declared"},
+     "sizes that follow from constants and shapes, or are declared"},
     {"Pad", 1, kNewestOpset, 1, 4, 1, pad,
      "pads that follow from shapes, or the output's shape declared"},
     {"Slice", 1, kNewestOpset, 1, 5, 1, slice,

@@ -58,6 +58,18 @@ def bounds():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def stepped():
+    """A slice in steps of n - 5, which may be 0."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], end=1),
+        helper.make_node("Sub", ["s", "five"], ["step"]),
+        helper.make_node("Slice", ["x", "from", "to", "zero", "step"], ["y"], name="n"),
+    ]
+    data = [ints("five", [5]), ints("from", [3]), ints("to", [0]), ints("zero", [0])]
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, ("n", 3))], [info("y", FLOAT, None)], data)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
 def halved():
     """Removes an axis of as many elements as a pool with stride 2 leaves of a size."""
     nodes = [
@@ -175,6 +187,7 @@ CASES = {
     "axes of Squeeze": one("Squeeze", {"x": (1, 4), "p": (1,)}),
     "pads": one("Pad", {"x": (4, 4), "p": (4,)}),
     "start of Slice": one("Slice", {"x": (4, 4), "p": (1,)}, data=[ints("e", [4])]),
+    "step of Slice": stepped(),
     "DFT of n": one("DFT", {"x": (1, "n", 1)}, opset=20),
     "length of DFT": one("DFT", {"x": (1, 8, 1), "p": ()}, opset=20),
     "step of STFT": one("STFT", {"x": (1, 16, 1), "p": ()}, data=[floats("window", (8,))], opset=17),

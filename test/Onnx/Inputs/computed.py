@@ -77,6 +77,69 @@ def resize_keeping(policy):
 }}""")
 
 
+def windowed(op, periodic=1):
+    return model(f"""g (float[n] x) => (y) {{
+    s = Shape(x)
+    three = Constant<value_ints = [3]>()
+    k = Add(s, three)
+    size = Squeeze(k)
+    y = {op}<periodic = {periodic}>(size)
+}}""")
+
+
+def one_hot(axis):
+    return model(f"""g (float[n,m] x) => (y) {{
+    s = Shape<start = 1>(x)
+    values = Constant<value_floats = [0.5, 2.0]>()
+    best = ArgMax<axis = 1, keepdims = 0>(x)
+    two = Constant<value_int = 2>()
+    i = Sub(best, two)
+    y = OneHot<axis = {axis}>(i, s, values)
+}}""")
+
+
+def stepped(start, end, sign):
+    """In steps of half of n, and one."""
+    return model(f"""g (float[n,3] x) => (y) {{
+    s = Shape<end = 1>(x)
+    two = Constant<value_ints = [2]>()
+    half = Div(s, two)
+    one = Constant<value_ints = [1]>()
+    more = Add(half, one)
+    sign = Constant<value_ints = [{sign}]>()
+    t = Mul(more, sign)
+    from = Constant<value_ints = [{start}]>()
+    to = Constant<value_ints = [{end}]>()
+    a = Constant<value_ints = [0]>()
+    y = Slice(x, from, to, a, t)
+}}""")
+
+
+def centred(axes, to):
+    """To sizes that those of x give."""
+    return model(f"""g (float[n,m,3] x) => (y) {{
+    s = Shape<end = 2>(x)
+    {to}
+    y = CenterCropPad<axes = {axes}>(x, k)
+}}""")
+
+
+def columns(block, strides, dilations, pads):
+    """Of an image of h x w, whose size is an operand's."""
+    return model(f"""g (float[b,{2 * block[0] * block[1]},l] x, float[h,w] i) => (y) {{
+    image = Shape(i)
+    block = Constant<value_ints = {block}>()
+    y = Col2Im<strides = {strides}, dilations = {dilations}, pads = {pads}>(x, image, block)
+}}""")
+
+
+def columns_of(block, strides, dilations, pads):
+    """Sizes of such images, and of the columns."""
+    def along(d, size):
+        return (size + pads[d] + pads[d + 2] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1
+    return [{"b": b, "h": h, "w": w, "l": along(0, h) * along(1, w)} for b, h, w in ((1, 5, 7), (2, 8, 6))]
+
+
 HALVES = """half = Constant<value_float = 0.5>()
     fh = Cast<to = 1>(h)
     gh = Mul(fh, half)
@@ -163,6 +226,8 @@ HW = [{"b": b, "h": h, "w": w} for b, h, w in ((1, 5, 7), (2, 16, 9), (1, 1, 30)
 TALL = [{"b": b, "h": h, "w": w} for b, h, w in ((2, 16, 9), (1, 7, 4))]
 MANY = [{"b": 1, "h": h, "w": w} for h, w in ((5, 7), (10, 10), (9, 41), (1, 1), (3, 49), (47, 20), (30, 13), (61, 55))]
 WIDE = [{"h": h, "w": w} for h, w in ((24, 54), (39, 10), (21, 30))]
+NM = [{"n": n, "m": m} for n, m in ((1, 1), (4, 7), (9, 2))]
+WINDOW = ([3, 2], [1, 2], [1, 2], [0, 1, 2, 0])
 FULL = [s for s in N if s["n"] >= 7]
 
 CASES = [
@@ -277,6 +342,22 @@ CASES = [
     ("resize keeping what is not smaller", resize_keeping("not_smaller"), WIDE),
     ("resize to computed sizes", resize_to(HALVES, "linear", "pytorch_half_pixel"), TALL),
     ("resize to computed sizes, nearest", resize_to(HALVES, "nearest", "asymmetric"), TALL),
+    ("one of as many as there are columns", one_hot(-1), NM),
+    ("one of as many as there are columns, in front", one_hot(0), NM),
+    ("window of Hann", windowed("HannWindow"), N),
+    ("window of Hamming, symmetric", windowed("HammingWindow", 0), N),
+    ("window of Blackman", windowed("BlackmanWindow"), N),
+    ("slice in steps that n gives", stepped(1, MAX, 1), N),
+    ("slice in steps that n gives, backwards", stepped(-2, MIN, -1), N),
+    ("crop and pad to the other size", centred([0, 1], """z = Constant<value_ints = [1, 0]>()
+    k = Gather<axis = 0>(s, z)"""), NM),
+    ("crop to half, of one axis", centred([1], """z = Constant<value_ints = [1]>()
+    g = Gather<axis = 0>(s, z)
+    two = Constant<value_ints = [2]>()
+    k = Div(g, two)"""), NM),
+    ("columns to an image", columns(*WINDOW), columns_of(*WINDOW)),
+    ("columns to an image, plain", columns([2, 2], [1, 1], [1, 1], [0, 0, 0, 0]),
+     columns_of([2, 2], [1, 1], [1, 1], [0, 0, 0, 0])),
 ]
 
 

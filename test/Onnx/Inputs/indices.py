@@ -171,6 +171,8 @@ DECLARED = [
     }""", {"x": floats(3)}, [2, 3], [2, 4]),
     ("depth", "g (int64[n] x, int64 a, float[2] v) => (float[n,5] y) { y = OneHot(x, a, v) }",
      {"x": longs([0, 4, 2]), "v": floats(2)}, 5, 4),
+    ("centred", "g (float[3,n] x, int64[1] a) => (float[6,n] y) { y = CenterCropPad<axes = [0]>(x, a) }",
+     {"x": floats(3, 2)}, [6], [4]),
 ]
 
 
