@@ -77,6 +77,17 @@ Id HostNumbers::real(DType type, double value) {
   return add(std::move(n));
 }
 
+Id HostNumbers::none(DType type) {
+  // No value lies in its range.
+  const DimNumberRange range{INT64_MAX, INT64_MIN, INFINITY, -INFINITY};
+  const std::array<Id, 3> args{integer(DType::I64, 1), integer(DType::I64, 0), -1};
+  const Id made =
+      add({DType::I64, std::nullopt, {Op::Div, DType::I64, args, 0}, range, std::nullopt});
+  return type == DType::I64
+             ? made
+             : add({type, std::nullopt, {Op::Cast, type, {made, -1, -1}, 0}, range, std::nullopt});
+}
+
 bool HostNumbers::isConstant(Id x) const {
   const Number &n = at(x);
   return n.dim ? n.dim->isConst() : n.instr.op == Op::Float;

@@ -23,6 +23,8 @@ public:
 
   Id integer(DType type, DimExpr value); // or bool: 0 or 1
   Id real(DType type, double value);
+  /// One that has no value: a choice must not take it, or there is none.
+  Id none(DType type);
   /// As an expression where one is exact for all values of the symbols. Nothing where there is no value, and where it
   /// would be too deep. Types fit (DimProgram::valid), and integers are i32 or i64.
   std::optional<Id> apply(Op op, DType type, std::array<Id, 3> args);

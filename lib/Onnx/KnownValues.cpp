@@ -1,6 +1,7 @@
 #include "Onnx/KnownValues.h"
 
 #include "Onnx/FollowLines.h"
+#include "Onnx/FollowLoop.h"
 #include "Onnx/FollowMovement.h"
 #include "Support/DimLimits.h"
 
@@ -66,6 +67,17 @@ std::optional<Elements> KnownValues::elements(ValueId id) {
   for (const DimExpr &d : *known)
     e.push_back(numbers.integer(v.type, d));
   return e;
+}
+
+std::optional<Elements> KnownValues::exchange(ValueId id, std::optional<Elements> elements) {
+  std::optional<Elements> known;
+  if (const auto found = others.find(id); found != others.end())
+    known = std::move(found->second);
+  if (elements)
+    others[id] = std::move(*elements);
+  else
+    others.erase(id);
+  return known;
 }
 
 std::optional<std::vector<DimExpr>> KnownValues::expressions(const Elements &elements) const {
@@ -381,6 +393,8 @@ std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
     made = followMovement(*this, node);
   else if (goesAlongLines(node.op))
     made = followLines(*this, node);
+  else if (node.op == OpKind::Loop)
+    made = followLoop(*this, node);
   else if (node.outputs.size() == 1)
     made[0] = Follower(*this, node).run();
   for (size_t i = 0; i < made.size(); ++i) {

@@ -38,6 +38,8 @@ public:
   std::optional<std::vector<DimExpr>> expressions(const Elements &elements) const;
   /// Keeps what is no expression for those that ask.
   void remember(ValueId id, Elements elements) { others[id] = std::move(elements); }
+  /// Keeps these in place of what was kept of it, which is returned; none where there is nothing to keep.
+  std::optional<Elements> exchange(ValueId id, std::optional<Elements> elements);
 
   /// `result` is `ifTrue` or `ifFalse`, as the bool `condition` says: follows that where all are known. Of what both
   /// hold the condition need not be.

@@ -96,11 +96,15 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
   node.outputs = ids;
   builder.noteOperands(node);
+  Graph &g = builder.graph;
   if (!node.regions.empty()) {
+    auto followed = builder.knownValues.follow(node);
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (followed[i])
+        builder.knownValues.remember(ids[i], std::move(*followed[i]));
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;
   }
-  Graph &g = builder.graph;
   if (op == OpKind::DataSize) { // a symbol has its value from here, whatever is known of it
     const SymbolId symbol = *sizedSymbol(g, node);
     if (!symbols()[static_cast<size_t>(symbol)].testsIndices())

@@ -37,6 +37,34 @@ Status hasOuterSizes(NodeImporter &n, const Region &region, size_t own) {
   return success();
 }
 
+/// Whether a size changes in every trip whose tensors have elements, so that no second one could be made.
+bool mustChange(const NodeImporter &n, const DimExpr &size, const DimExpr &next) {
+  std::vector<Symbol> symbols = n.symbols();
+  for (Symbol &s : symbols)
+    if (!s.definition)
+      s.min = std::max<int64_t>(s.min, 1);
+  const DimExpr::Range difference = (next - size).range(symbols);
+  return difference.min > 0 || difference.max < 0;
+}
+
+/// Carried value `i` has the type `in` before a trip and `out` behind it.
+Status keepsShape(NodeImporter &n, size_t i, const TypedShape &in, const TypedShape &out) {
+  if (in.type != out.type)
+    return n.mismatch("carried value " + std::to_string(i) + " changes its type");
+  const bool keeps = std::equal(
+      in.shape.begin(), in.shape.end(), out.shape.begin(), out.shape.end(),
+      [&](const DimExpr &size, const DimExpr &next) { return !mustChange(n, size, next); });
+  if (keeps &&
+      n.sizes()
+          .sameShape(in.shape, out.shape,
+                     "a trip must leave the sizes of what is carried as they are", Need::Tested)
+          .ok())
+    return success();
+  return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
+                                            typeText(in.type, in.shape, n.symbols()) + " to " +
+                                            typeText(out.type, out.shape, n.symbols()));
+}
+
 constexpr const char *kLoopOutputs =
     "the body must make the condition, the carried values and the scan outputs";
 
@@ -172,17 +200,10 @@ Status loop(NodeImporter &n) {
     return n.mismatch("the body's condition must be bool");
   std::vector<Shape> outs; // what Graph reads of them: the first size of a scan output
   for (size_t i = 0; i < carried; ++i) {
-    TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
-    if (in.type != out.type)
-      return n.mismatch("carried value " + std::to_string(i) + " changes its type");
-    const Status keeps = n.sizes().sameShape(
-        in.shape, out.shape, "a trip must leave the sizes of what is carried as they are",
-        Need::Tested);
+    Status keeps = keepsShape(n, i, types[i + 2], typeOf(n, region.outputs[i + 1]));
     if (!keeps.ok()) {
       askWhetherRuns();
-      return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
-                                                typeText(in.type, in.shape, n.symbols()) + " to " +
-                                                typeText(out.type, out.shape, n.symbols()));
+      return keeps;
     }
     outs.emplace_back();
   }

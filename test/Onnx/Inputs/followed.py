@@ -1,4 +1,4 @@
-"""Models whose sizes follow from input shapes by running sums, orders and products, compiled once and run at
+"""Models whose sizes follow from input shapes by running sums, orders, products and loops, compiled once and run at
 several sizes, against ONNX Runtime. Prints a line a model."""
 
 import compiled_run
@@ -59,6 +59,27 @@ def reduced(op, values="s"):
     k = Mod(wide, forty)""")
 
 
+def until(condition, init="one", trips="", makes="v2 = Add(v, v)"):
+    """What a Loop carries out that goes on while the bool go2 holds."""
+    return lengths(f"""{"most = Constant<value_int = 5>()" if trips == "most" else ""}
+    go = Constant<value_int = 1>()
+    start = Cast<to = 9>(go)
+    k = Loop<body = b (int64 i, bool more, int64 v) => (bool go2, int64 v2) {{
+        {makes}
+        {condition}
+    }}>({trips}, start, {init})""")
+
+
+COLLATZ = """two = Constant<value_int = 2>()
+        three = Constant<value_int = 3>()
+        half = Div(v, two)
+        odd = Mod(v, two)
+        isodd = Equal(odd, one)
+        v3 = Mul(v, three)
+        grown = Add(v3, one)
+        v2 = If(isodd)<then_branch = t () => (int64 a) { a = Identity(grown) },
+                       else_branch = e () => (int64 c) { c = Identity(half) }>"""
+
 FLOATS = """f = Cast<to = 1>(s)
     mean = ReduceMean<keepdims = 0>(f)
     up = Ceil(mean)
@@ -105,6 +126,11 @@ CASES = [
     sign = Sign(less)
     whole = Cast<to = 7>(sign)
     k = Add(whole, one)""")),
+    ("doubled until there is room", until("go2 = Less(v2, n)")),
+    ("doubled five times at most", until("go2 = Less(v2, n)", trips="most")),
+    ("doubled as often as there are rows", until("go2 = Identity(more)", trips="n")),
+    ("five steps of Collatz", until("go2 = Identity(more)", "n", "most", COLLATZ)),
+    ("added while the trip allows", until("go2 = Less(i, one)", "n", "", "v2 = Add(v, i)")),
 ]
 
 

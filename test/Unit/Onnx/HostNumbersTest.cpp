@@ -98,6 +98,17 @@ TEST_CASE("integers divide towards zero, and modulo has the divisor's sign") {
   CHECK(s.symbols.size() == 2);
 }
 
+TEST_CASE("a number without a value leaves none where it is chosen") {
+  Sizes s(100);
+  const Id none = s.numbers.none(DType::I64);
+  const Id chosen = s.make(Op::Select, s.make(Op::Less, s.n(), s.m()), none, s.n());
+  CHECK(s.text(chosen) == "computed.0");
+  CHECK(s.symbols[2].min == 1);
+  CHECK(s.symbols[2].max == 100);
+  CHECK(s.symbols[2].definition->evaluate({4, 3}) == 4);
+  CHECK(s.symbols[2].definition->evaluate({3, 4}) == std::nullopt);
+}
+
 TEST_CASE("choices are made where the condition is known, and are extrema or programs else") {
   Sizes s(100, 5);
   const Id four = s.integer(4);

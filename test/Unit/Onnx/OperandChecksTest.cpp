@@ -193,6 +193,30 @@ TEST_CASE("a loop that never runs makes its initial values") {
   CHECK(complaint(loopOf({"zero", "", "x"}, "n")) == "f32[n]\nf32[0,n]\n");
 }
 
+TEST_CASE("what a loop carries must not grow in runs that have elements") {
+  auto carried = [](const std::string &op) {
+    ModelMaker m;
+    m.input("x", {"n"}).input("w", {"m"}).output("y").ints("trips", {4}, true);
+    auto *a = m.node("Loop", {"trips", "", "x"}, {"y"}).add_attribute();
+    a->set_name("body");
+    a->set_type(onnx::AttributeProto::GRAPH);
+    for (const char *name : {"i", "go", "v"})
+      a->mutable_g()->add_input()->set_name(name);
+    for (const char *name : {"go", "next"})
+      a->mutable_g()->add_output()->set_name(name);
+    onnx::NodeProto &n = *a->mutable_g()->add_node();
+    n.set_op_type(op);
+    for (const char *name : {"v", "w"})
+      n.add_input(name);
+    n.add_output("next");
+    if (op == "Concat")
+      attribute(n, "axis", 0);
+    return complaint(m);
+  };
+  CHECK(carried("Concat") == "carried value 0 grows from f32[n] to f32[n + m]\n");
+  CHECK(carried("Add") == "f32[n]\n");
+}
+
 TEST_CASE("no option is named that does not suffice") {
   ModelMaker m;
   m.input("x", {3}, kI64).input("from", {}, kI64).ints("step", {1}, true).output("y");
