@@ -105,6 +105,8 @@ static void appendApplicable(const Alternative &a, const ExprProgram &pattern, c
                              std::vector<RewrittenPattern> &found) {
   for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
     if (std::optional<ExprProgram> program = a.apply(pattern, choice)) {
+      if (program->items.empty())
+        continue; // nothing that the pattern makes is needed where sizes leave what reads it empty
       assert(isSound(*program) && "an alternative leaves a program that verifies");
       found.push_back({{std::string(a.name), choice}, std::move(*program), {}});
       if (a.phaseStarts)

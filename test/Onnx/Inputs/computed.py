@@ -124,6 +124,21 @@ def centred(axes, to):
 }}""")
 
 
+def crossed():
+    """Twice, each to sizes that the other axis gives; the first one of nothing for few columns."""
+    return model(f"""g (float[n,m] x) => (y, z) {{
+    s = Shape(x)
+    none = Constant<value_ints = [0, 0]>()
+    a = Constant<value_ints = [3, -2]>()
+    b = Add(s, a)
+    c = Max(b, none)
+    y = CenterCropPad<axes = [-1, 0]>(x, c)
+    d = Constant<value_ints = [5, 4]>()
+    e = Add(s, d)
+    z = CenterCropPad<axes = [-1, 0]>(x, e)
+}}""")
+
+
 def columns(block, strides, dilations, pads):
     """Of an image of h x w, whose size is an operand's."""
     return model(f"""g (float[b,{2 * block[0] * block[1]},l] x, float[h,w] i) => (y) {{
@@ -355,6 +370,7 @@ CASES = [
     g = Gather<axis = 0>(s, z)
     two = Constant<value_ints = [2]>()
     k = Div(g, two)"""), NM),
+    ("two crops and pads to other sizes", crossed(), NM),
     ("columns to an image", columns(*WINDOW), columns_of(*WINDOW)),
     ("columns to an image, plain", columns([2, 2], [1, 1], [1, 1], [0, 0, 0, 0]),
      columns_of([2, 2], [1, 1], [1, 1], [0, 0, 0, 0])),
