@@ -249,7 +249,7 @@ Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes, const Shap
               backward ? c.binary(OpKind::Sub, start, end) : c.binary(OpKind::Sub, end, start));
     FUSEC_TRY(length, c.binary(OpKind::Max, length, c.integer(0)));
     if (!width.isConst(1)) {
-      const ValueId by = c.unary(OpKind::Abs, step);
+      const ValueId by = backward ? c.unary(OpKind::Neg, step) : step;
       FUSEC_TRY(const ValueId rest, c.binary(OpKind::Sub, by, c.integer(1)));
       FUSEC_TRY(length, c.binary(OpKind::Add, length, rest));
       FUSEC_TRY(length, c.binary(OpKind::Div, length, by));

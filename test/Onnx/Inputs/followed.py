@@ -70,6 +70,25 @@ def until(condition, init="one", trips="", makes="v2 = Add(v, v)"):
     }}>({trips}, start, {init})""")
 
 
+def levels():
+    return model(f"""g (float[n,m,3] x) => (y, z, w) {{
+    {scalar(0, "n")}
+    zero = Constant<value_int = 0>()
+    one = Constant<value_int = 1>()
+    half = Constant<value_float = 0.5>()
+    go = Less(one, n)
+    width, steps, w = Loop<body = b (int64 i, bool more, int64 v, int64 c, float[n,m,3] f)
+                                  => (bool go2, int64 v2, int64 c2, float[n,m,3] f2) {{
+        v2 = Add(v, v)
+        c2 = Add(c, one)
+        f2 = Mul(f, half)
+        go2 = Less(v2, n)
+    }}>(, go, one, zero, x)
+    y = Range(zero, width, one)
+    z = Range(zero, steps, one)
+}}""")
+
+
 COLLATZ = """two = Constant<value_int = 2>()
         three = Constant<value_int = 3>()
         half = Div(v, two)
@@ -130,6 +149,7 @@ CASES = [
     ("doubled five times at most", until("go2 = Less(v2, n)", trips="most")),
     ("doubled as often as there are rows", until("go2 = Identity(more)", trips="n")),
     ("five steps of Collatz", until("go2 = Identity(more)", "n", "most", COLLATZ)),
+    ("as many doublings as there is room for, beside what they carry", levels()),
     ("added while the trip allows", until("go2 = Less(i, one)", "n", "", "v2 = Add(v, i)")),
 ]
 
