@@ -78,10 +78,10 @@ Status maxUnpool(NodeImporter &n) {
   for (size_t i = 0; i < spatial.size(); ++i)
     plane.push_back((spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) +
                     DimExpr(w.kernel[i] - w.pads[i] - w.pads[spatial.size() + i]));
-  if (!isStatic(plane))
-    return n.needsFixed("the data must have a fixed shape", plane);
   Shape out = plane;
   if (n.has(2)) {
+    if (!isStatic(plane))
+      return n.needsFixed("with an output shape the data must have a fixed shape", plane);
     auto given = n.ints(2);
     auto declared = n.declared(0);
     if (!given && declared && isStatic(declared->shape))
@@ -90,11 +90,8 @@ Status maxUnpool(NodeImporter &n) {
       return n.needsConstant("the output shape is a run-time value; it must be constant", {2});
     out.assign(given->begin(), given->end());
   }
-  std::vector<int64_t> pads(2 * out.size(), 0);
   if (out.size() != plane.size())
     return n.mismatch("the output shape must have the data's rank");
-  for (size_t i = 0; i < out.size(); ++i)
-    pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
   DimExpr count = numElements(plane), given = numElements(in);
   ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
   FUSEC_TRY(ValueId flat,
@@ -106,6 +103,9 @@ Status maxUnpool(NodeImporter &n) {
     n.result(0, placed);
     return success();
   }
+  std::vector<int64_t> pads(2 * out.size(), 0);
+  for (size_t i = 0; i < out.size(); ++i)
+    pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
   return n.finish(OpKind::Pad, {placed}, {{"mode", std::string("constant")}, {"pads", pads}});
 }
 
@@ -116,7 +116,7 @@ constexpr OpRow kRows[] = {
     {"GlobalMaxPool", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"LpPool", 1, kNewestOpset, 1, 1, 1, lpPool},
     {"MaxPool", 1, kNewestOpset, 1, 1, 2, pool},
-    {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool, "fixed shapes"},
+    {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool, "with an output shape, fixed shapes"},
 };
 
 } // namespace

@@ -371,6 +371,10 @@ CASES = [
     two = Constant<value_ints = [2]>()
     k = Div(g, two)"""), NM),
     ("two crops and pads to other sizes", crossed(), NM),
+    ("pooled and back", model("""g (float[b,2,h,w] x) => (y) {
+    p, i = MaxPool<kernel_shape = [2, 3], strides = [2, 3]>(x)
+    y = MaxUnpool<kernel_shape = [2, 3], strides = [2, 3]>(p, i)
+}"""), [{"b": 1, "h": 4, "w": 6}, {"b": 3, "h": 2, "w": 9}]),
     ("columns to an image", columns(*WINDOW), columns_of(*WINDOW)),
     ("columns to an image, plain", columns([2, 2], [1, 1], [1, 1], [0, 0, 0, 0]),
      columns_of([2, 2], [1, 1], [1, 1], [0, 0, 0, 0])),
