@@ -306,10 +306,8 @@ std::string computedText(const ExplainedTarget &target) {
     out += "size " + oneLine(c.name) +
            (c.bound.empty() ? " = " + oneLine(c.definition) +
                                   ", computed when shapes are set, for " + oneLine(c.node)
-            : !c.indicesOf.empty() && c.name.ends_with(kTestsDeclared)
-                ? ": 0, as the data asks for what the model declares, which CPUs test"
             : !c.indicesOf.empty()
-                ? ": 0, as indices of the data lie within their axis, which CPUs test"
+                ? std::string(": 0, as ") + heldText(testNamed(c.name)) + ", which CPUs test"
                 : ": at most " + oneLine(c.bound) + ", as the data decides") +
            "\n";
   return out;

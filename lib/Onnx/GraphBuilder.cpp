@@ -196,8 +196,8 @@ DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound)
   return addDataSize(name, "", bound, "");
 }
 
-DimExpr GraphBuilder::newTest(const std::string &node, std::string_view kind) {
-  return addDataSize(node, kind, 0, node);
+DimExpr GraphBuilder::newTest(const std::string &node, DataTest test) {
+  return addDataSize(node, ending(test), 0, node);
 }
 
 /// Names that are taken get a longer stem.

@@ -6,6 +6,7 @@
 #include "Onnx/KnownValues.h"
 #include "Onnx/NodeImporter.h"
 #include "Onnx/Ramps.h"
+#include "Support/DataTests.h"
 #include "Support/Diag.h"
 
 #include "onnx-ml.pb.h"
@@ -136,8 +137,8 @@ public:
   /// A new symbol that depends on data, at most `bound`, called `name` or something like it. What --dim or the nodes
   /// behind say of it narrows its range.
   DimExpr newDataSize(const std::string &name, const DimExpr &bound);
-  /// A size of the data that must be 0 in a run, for a test of a node's data; `kind`: one of Support/DataTests.h.
-  DimExpr newTest(const std::string &node, std::string_view kind);
+  /// A size of the data that must be 0 in a run, for a test of a node's data.
+  DimExpr newTest(const std::string &node, DataTest test);
   std::vector<SymbolId> dataSizes; // all of these, in the order in which they were made
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.

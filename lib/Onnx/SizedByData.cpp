@@ -2,7 +2,6 @@
 
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
-#include "Support/DataTests.h"
 #include "Support/Diag.h"
 
 namespace fusec {
@@ -47,37 +46,6 @@ Status nonZeroOfData(NodeImporter &n) {
   }
   n.result(0, rank == 1 ? rows[0] : make.concat(rows, 0));
   return success();
-}
-
-Status requireNone(NodeImporter &n, ValueId off, std::string_view kind) {
-  Compose make(n);
-  FUSEC_TRY(off, make.binary(OpKind::Min, off, make.integer(INT32_MAX)));
-  if (const auto known = knownElements(n.graph().value(off)); known && known->front().isConst(0))
-    return success();
-  const DimExpr size = n.graphBuilder().newTest(n.name(), kind);
-  FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(size, off));
-  return success();
-}
-
-Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
-                       const std::vector<int64_t> &open) {
-  if (declared.empty())
-    return success();
-  Compose make(n);
-  // The operator Shape knows sizes that are open, too.
-  const auto count = static_cast<int64_t>(declared.size());
-  FUSEC_TRY(const ValueId wanted, n.emitOne(OpKind::Shape, {make.filled(DType::Bool, 0, declared)},
-                                            {{"start", int64_t(0)}, {"end", count}}));
-  const ValueId sizes = n.reshape(make.cast(asked, DType::I64), {DimExpr(count)});
-  FUSEC_TRY(const ValueId more, make.binary(OpKind::Sub, sizes, wanted));
-  FUSEC_TRY(const ValueId less, make.binary(OpKind::Sub, wanted, sizes));
-  FUSEC_TRY(ValueId off, make.binary(OpKind::Max, more, less));
-  for (int64_t value : open) {
-    FUSEC_TRY(const ValueId isOpen, make.binary(OpKind::Equal, sizes, make.integer(value)));
-    FUSEC_TRY(off, make.where(isOpen, make.integer(0), off));
-  }
-  FUSEC_TRY(off, make.reduce(OpKind::ReduceMax, off, {0}));
-  return requireNone(n, off, kTestsDeclared);
 }
 
 Status topKOfData(NodeImporter &n, int64_t axis) {

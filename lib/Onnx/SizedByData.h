@@ -6,16 +6,6 @@ namespace fusec {
 // Operators whose outputs have sizes that depend on data: compositions, in which a number that is computed becomes a
 // symbol (NodeImporter::dataSize) behind which the outputs are made.
 
-/// A run in which `off`, an integer of the data that is no less than 0, is not 0 ends with an error: by so much
-/// something lies outside of what it may be. `kind`: one of Support/DataTests.h.
-Status requireNone(NodeImporter &n, ValueId off, std::string_view kind);
-
-/// A run in which the data asks for other sizes than the model declares, which stand in their place, ends with an
-/// error.
-/// `asked`: an integer for each of `declared`, or one of `open`, which leave a size to the operator.
-Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
-                       const std::vector<int64_t> &open = {});
-
 /// Finds which elements of `mask`, bool[m], are true, in order: i64[size], where `size` is that of dimension `axis` of
 /// output `output`, at most `most` where that is less than m.
 Result<ValueId> chosenOnes(NodeImporter &n, ValueId mask, size_t axis, size_t output = 0,

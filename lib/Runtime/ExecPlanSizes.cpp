@@ -72,17 +72,9 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
   const auto s = static_cast<size_t>(of.step->symbol);
   const Symbol &symbol = outline.model->symbols[s];
   const int64_t most = std::min(of.size->bound.evaluate(symbolValues).value_or(0), symbol.max);
-  if (of.size->testsIndices() && value > 0 && symbol.name.ends_with(kTestsDeclared))
-    return fail(FUSERT_OUT_OF_RANGE,
-                "node '" + of.size->indicesOf + "': the data asks for a size that is " +
-                    std::to_string(value) + (value == 1 ? " element" : " elements") +
-                    " off the one that the model declares for the output; correct the declaration, "
-                    "or give data that asks for it");
   if (of.size->testsIndices() && value > 0)
     return fail(FUSERT_OUT_OF_RANGE,
-                "node '" + of.size->indicesOf + "': an index in the data is " +
-                    std::to_string(value) + (value == 1 ? " element" : " elements") +
-                    " outside the axis that it goes along; give indices from -size to size - 1");
+                "node '" + of.size->indicesOf + "': " + brokenText(testNamed(symbol.name), value));
   if (value < symbol.min || value > most || value % symbol.divisor != 0)
     return fail(FUSERT_OUT_OF_RANGE, "size '" + symbol.name + "' is " + std::to_string(value) +
                                          " with this data (step '" + of.step->name +

@@ -1,14 +1,25 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace fusec {
 
-// Sizes of the data that must be 0 in a run: by how much something that the data says lies outside of what it may be.
-// What that is, their names end with.
+/// What a test of the data is about (Symbol::indicesOf): a size of the data that is by how many elements something lies
+/// outside of what it may be, and has to be 0.
+enum class DataTest : uint8_t {
+  Indices,  // along an axis, from its end where they are negative
+  Declared, // sizes, off those that the model declares
+};
+constexpr size_t kNumDataTests = 2;
 
-/// Indices, outside the axis that they go along.
-inline constexpr std::string_view kTestsIndices = ".outside";
-/// Sizes, off those that the model declares.
-inline constexpr std::string_view kTestsDeclared = ".declared";
+/// What the name of such a size ends with, which says what it tests: ".outside".
+std::string_view ending(DataTest test);
+DataTest testNamed(std::string_view size);
+/// What holds in a run that goes on: "indices of the data lie within their axis".
+const char *heldText(DataTest test);
+/// Why another run ends, whose test gives `off`.
+std::string brokenText(DataTest test, int64_t off);
 
 } // namespace fusec

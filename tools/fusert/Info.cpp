@@ -172,10 +172,8 @@ std::string computedText(const Session::SymbolRange &x) {
   const std::string size = "size " + printable(x.name);
   if (x.bound.empty())
     return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
-  if (!x.indicesOf.empty() && x.name.ends_with(fusec::kTestsDeclared))
-    return size + ": 0, as the data asks for what the model declares, which CPUs test";
   if (!x.indicesOf.empty())
-    return size + ": 0, as indices of the data lie within their axis, which CPUs test";
+    return size + ": 0, as " + fusec::heldText(fusec::testNamed(x.name)) + ", which CPUs test";
   return size + ": at most " + printable(x.bound) +
          (isOpen(x) ? "" : " and " + std::to_string(x.max)) + ", as the data decides";
 }

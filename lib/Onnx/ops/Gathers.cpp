@@ -2,11 +2,10 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/SizedByData.h"
-#include "Support/DataTests.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
-#include <numeric>
 
 // Gather, scatter, ordering. Indices that follow from sizes are checked here, those of the data by a test in the run.
 
@@ -39,8 +38,7 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// The host tests the indices of a run: by how many elements one of them lies outside is a size that has to be 0. Where
-/// there are indices in all runs, the axis has an element in all of them.
+/// The host tests the indices of a run. Where there are indices in all runs, the axis has an element in all of them.
 Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
   if (!n.graphBuilder().isConditional() && !n.shape(0)[axis].isConst() &&
       numElements(n.shapeOf(indices)).range(n.symbols()).min >= 1)
@@ -48,20 +46,10 @@ Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
                                  "axis " + std::to_string(axis) +
                                      " of the data must be as long as the indices reach"));
   Compose make(n);
-  std::vector<int64_t> all(n.shapeOf(indices).size());
-  std::iota(all.begin(), all.end(), 0);
-  const ValueId at = make.cast(indices, DType::I64);
   FUSEC_TRY(const ValueId size, make.extent(n.id(0), static_cast<int64_t>(axis)));
   FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, size, make.integer(1)));
-  FUSEC_TRY(const ValueId above, make.binary(OpKind::Sub, at, last));
   FUSEC_TRY(const ValueId lowest, make.binary(OpKind::Sub, make.integer(0), size));
-  FUSEC_TRY(const ValueId below, make.binary(OpKind::Sub, lowest, at));
-  FUSEC_TRY(ValueId outside, make.binary(OpKind::Max, above, below));
-  if (!all.empty()) {
-    FUSEC_TRY(outside, make.reduce(OpKind::ReduceMax, outside, all));
-  }
-  FUSEC_TRY(outside, make.binary(OpKind::Max, outside, make.integer(0)));
-  return requireNone(n, outside, kTestsIndices);
+  return requireBetween(n, indices, lowest, last, DataTest::Indices);
 }
 
 /// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions

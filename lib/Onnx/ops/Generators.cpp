@@ -1,7 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
-#include "Onnx/SizedByData.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
-#include "Onnx/SizedByData.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -89,49 +89,6 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
     return n.mismatch("the target shape " + typeText(n.type(0), out, n.symbols()) +
                       " has another number of elements");
   return out;
-}
-
-/// The input's sizes as data: the first `count` of them, with ones behind them or, `aligned`, in front where it has
-/// fewer.
-Result<ValueId> sizesOfInput(NodeImporter &n, int64_t count, bool aligned) {
-  Compose make(n);
-  const int64_t have = std::min(n.rank(0), count), missing = count - have;
-  std::vector<ValueId> parts;
-  if (have > 0) {
-    FUSEC_TRY(parts.emplace_back(),
-              n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", int64_t(0)}, {"end", have}}));
-  }
-  const ValueId ones = n.intsValue(std::vector<int64_t>(static_cast<size_t>(missing), 1));
-  if (missing > 0)
-    parts.insert(aligned ? parts.begin() : parts.end(), ones);
-  return parts.size() == 1 ? parts[0] : make.concat(parts, 0);
-}
-
-/// The target of Reshape is what is declared, or leaves it open: -1, or 0 where the input has that size.
-Status requireTarget(NodeImporter &n, const Shape &declared, bool allowZero) {
-  if (allowZero || declared.empty())
-    return requireDeclared(n, n.id(1), declared, {-1});
-  Compose make(n);
-  FUSEC_TRY(const ValueId copied, sizesOfInput(n, static_cast<int64_t>(declared.size()), false));
-  FUSEC_TRY(const ValueId copies, make.binary(OpKind::Equal, n.id(1), make.integer(0)));
-  FUSEC_TRY(const ValueId asked, make.where(copies, copied, n.id(1)));
-  return requireDeclared(n, asked, declared, {-1});
-}
-
-/// The target of Expand and the input make what is declared, as far as the target's length is known.
-Status requireBroadcast(NodeImporter &n, const Shape &declared) {
-  if (n.rank(1) != 1 || !n.shape(1)[0].isConst() || declared.empty())
-    return success();
-  Compose make(n);
-  const auto count = static_cast<int64_t>(declared.size());
-  const int64_t given = n.shape(1)[0].constValue();
-  ValueId target = n.id(1);
-  if (given < count)
-    target = make.concat(
-        {n.intsValue(std::vector<int64_t>(static_cast<size_t>(count - given), 1)), target}, 0);
-  FUSEC_TRY(const ValueId own, sizesOfInput(n, count, true));
-  FUSEC_TRY(const ValueId asked, make.binary(OpKind::Max, target, own));
-  return requireDeclared(n, asked, declared);
 }
 
 Status reshape(NodeImporter &n) {

@@ -1,0 +1,42 @@
+#include "Support/DataTests.h"
+
+#include <array>
+
+namespace fusec {
+namespace {
+
+struct Row {
+  std::string_view ending;
+  const char *held;
+  std::string_view before, behind; // of how many elements it is, where it does not hold
+};
+
+constexpr std::array<Row, kNumDataTests> kRows = {{
+    {".outside", "indices of the data lie within their axis", "an index in the data is ",
+     " outside the axis that it goes along; give indices from -size to size - 1"},
+    {".declared", "the data asks for what the model declares", "the data asks for a size that is ",
+     " off the one that the model declares for the output; correct the declaration, or give data "
+     "that asks for it"},
+}};
+
+const Row &rowOf(DataTest test) { return kRows[static_cast<size_t>(test)]; }
+
+} // namespace
+
+std::string_view ending(DataTest test) { return rowOf(test).ending; }
+
+DataTest testNamed(std::string_view size) {
+  for (size_t i = 0; i < kRows.size(); ++i)
+    if (size.ends_with(kRows[i].ending))
+      return static_cast<DataTest>(i);
+  return DataTest::Indices;
+}
+
+const char *heldText(DataTest test) { return rowOf(test).held; }
+
+std::string brokenText(DataTest test, int64_t off) {
+  return std::string(rowOf(test).before) + std::to_string(off) +
+         (off == 1 ? " element" : " elements") + std::string(rowOf(test).behind);
+}
+
+} // namespace fusec
