@@ -49,17 +49,13 @@ Status nonZeroOfData(NodeImporter &n) {
 }
 
 Status topKOfData(NodeImporter &n, int64_t axis) {
-  Compose make(n);
   const char *text = "k must be one integer";
   if (n.type(1) != DType::I64)
     return n.mismatch(text);
   FUSEC_CHECK(n.oneElement(1, text));
-  FUSEC_TRY(const ValueId size, make.extent(n.id(0), axis));
-  FUSEC_TRY(ValueId k, make.binary(OpKind::Max, n.reshape(n.id(1), {}), make.integer(0)));
-  FUSEC_TRY(k, make.binary(OpKind::Min, k, size));
   const auto place = static_cast<size_t>(axis);
   const DimExpr found = n.newSize(n.shape(0)[place], n.wants(0) ? 0 : 1, place);
-  FUSEC_TRY(k, n.tellSize(found, k));
+  FUSEC_TRY(const ValueId k, n.tellSize(found, n.reshape(n.id(1), {})));
   return n.finish(OpKind::TopK, {n.id(0), k}, {{"axis", axis}});
 }
 

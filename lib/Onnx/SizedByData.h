@@ -12,7 +12,7 @@ Result<ValueId> chosenOnes(NodeImporter &n, ValueId mask, size_t axis, size_t ou
                            const DimExpr *most = nullptr);
 
 Status nonZeroOfData(NodeImporter &n);
-/// TopK whose k is what the data says, brought back between 0 and the size of the axis.
+/// TopK whose k is what the data says, from 0 to the size of the axis: another one ends the run.
 Status topKOfData(NodeImporter &n, int64_t axis);
 Status uniqueOfData(NodeImporter &n);
 Status nonMaxSuppression(NodeImporter &n);

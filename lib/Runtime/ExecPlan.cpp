@@ -74,13 +74,25 @@ fusert_status ExecPlan::workOut(size_t number) {
   return pack(number);
 }
 
+/// " of node 'mm'", the first one of the kernel that writes the tensor; "": none does.
+static std::string makerText(const PlanOutline &outline, int32_t tensor) {
+  for (const PlanOutline::Launched &launch : outline.launches)
+    for (const bundle::Variant &v : launch.step->variants) {
+      const bundle::Kernel &kernel = outline.program->kernels[static_cast<size_t>(v.kernel)];
+      for (size_t i = 0; i < v.arguments.size(); ++i)
+        if (v.arguments[i] == tensor && kernel.params[i].written && !kernel.onnxNodes.empty())
+          return " of node '" + kernel.onnxNodes.front() + "'";
+    }
+  return "";
+}
+
 fusert_status ExecPlan::evaluateBytes(const std::vector<int32_t> &tensors) {
   for (int32_t t : tensors) {
     const int64_t bytes = typeBytes[outline.typeOf[t]];
     if (bytes < 0)
-      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes tensor '" +
-                                               outline.program->tensors[t].name +
-                                               "' has a negative dimension or too many elements");
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  "under these shapes tensor '" + outline.program->tensors[t].name + "'" +
+                      makerText(outline, t) + " has a negative dimension or too many elements");
     tensorBytes[t] = static_cast<size_t>(bytes);
   }
   return FUSERT_OK;

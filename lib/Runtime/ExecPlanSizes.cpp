@@ -75,14 +75,14 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
   if (of.size->testsIndices() && value > 0)
     return fail(FUSERT_OUT_OF_RANGE,
                 "node '" + of.size->indicesOf + "': " + brokenText(testNamed(symbol.name), value));
+  changes += value != symbolValues[s];
+  symbolValues[s] = ruleValues[s] = value;
+  FUSERT_TRY(testRules(number)); // the node that needs the size to be so says more than a range
   if (value < symbol.min || value > most || value % symbol.divisor != 0)
     return fail(FUSERT_OUT_OF_RANGE, "size '" + symbol.name + "' is " + std::to_string(value) +
                                          " with this data (step '" + of.step->name +
                                          "'), allowed are " + std::to_string(symbol.min) + " to " +
                                          std::to_string(most) + " under the shapes set");
-  changes += value != symbolValues[s];
-  symbolValues[s] = ruleValues[s] = value;
-  FUSERT_TRY(testRules(number));
   Segment &segment = segments[number];
   if (segment.seen != changes) {
     segment.seen = 0;

@@ -231,6 +231,18 @@ def sound(samples, rate):
     return {"x": floats(3, 2, samples), "rate": number(rate, np.int64)}
 
 
+ODD = model("""g (float[a] x, bool[a] c) => (float[m,2] y) {
+    pairs = Constant<value_ints = [-1, 2]>()
+    chosen = Compress<axis = 0>(x, c)
+    y = Reshape(chosen, pairs)
+}""")
+# As many elements as no int64 counts.
+CUBE = model("""g (float[n] x) => (float[n,n,n] y) {
+    size = Shape(x)
+    target = Concat<axis = 0>(size, size, size)
+    y = Expand(x, target)
+}""")
+
 MASK = flags(1, 0, 1, 1)
 WHOLE = {"x": floats(2, 9, 4), "scores": floats(2, 3, 9), "most": longs(4), "overlap": np.float32([0.3])}
 CORNERS = {**WHOLE, "x": np.abs(WHOLE["x"])}
@@ -299,6 +311,10 @@ REFUSED = [
     ("pairs that do not fit", PAIRS, [], {"x": floats(4, 3), "z": floats(4, 3), "c": MASK, "d": flags(1, 1, 0, 0)}),
     ("rows that do not fit", ROWS, [], {"x": floats(4, 3), "z": floats(3, 3), "c": ~MASK}),
     ("not one", LEAST, [], {"x": floats(4), "c": np.zeros(4, bool)}),
+    ("an odd count", ODD, [], {"x": floats(4), "c": MASK}),
+    ("a cube", CUBE, [], {"x": np.zeros(3000000, np.float32)}),
+    ("eight of seven", LARGEST, [], {"x": floats(3, 7), "k": longs(8)}),
+    ("fewer than none", LARGEST, [], {"x": floats(3, 7), "k": longs(-1)}),
     ("another rate", RATES, [], sound(4, 8000)),
     ("another rate, where it is one", RATES_IF_ONE, [], sound(2, 16000)),
     ("far too many", FAR, [], {}),
