@@ -17,6 +17,13 @@ constexpr std::array<Row, kNumDataTests> kRows = {{
     {".declared", "the data asks for what the model declares", "the data asks for a size that is ",
      " off the one that the model declares for the output; correct the declaration, or give data "
      "that asks for it"},
+    {".lengths", "lengths of the data lie within their axis", "a length in the data is ",
+     " below 0 or beyond the axis; give lengths from 0 to its size"},
+    {".places", "indices of the data lie within what they go along", "an index in the data is ",
+     " below 0 or beyond the end of what it goes along; give indices from 0 to its size - 1"},
+    {".writes", "rows are written within the cache, as the data says where",
+     "rows are written where they are ",
+     " outside the cache; give indices from 0 to its size less the number of rows"},
 }};
 
 const Row &rowOf(DataTest test) { return kRows[static_cast<size_t>(test)]; }

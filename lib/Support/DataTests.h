@@ -11,8 +11,11 @@ namespace fusec {
 enum class DataTest : uint8_t {
   Indices,  // along an axis, from its end where they are negative
   Declared, // sizes, off those that the model declares
+  Lengths,  // of parts of an axis, from 0 to its size
+  Places,   // indices from 0 on
+  Writes,   // where rows are written into a cache, which has to hold all of them
 };
-constexpr size_t kNumDataTests = 2;
+constexpr size_t kNumDataTests = 5;
 
 /// What the name of such a size ends with, which says what it tests: ".outside".
 std::string_view ending(DataTest test);

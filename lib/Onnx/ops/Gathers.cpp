@@ -38,23 +38,9 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// The host tests the indices of a run. Where there are indices in all runs, the axis has an element in all of them.
-Status testIndices(NodeImporter &n, ValueId indices, size_t axis) {
-  if (!n.graphBuilder().isConditional() && !n.shape(0)[axis].isConst() &&
-      numElements(n.shapeOf(indices)).range(n.symbols()).min >= 1)
-    FUSEC_CHECK(n.sizes().noLess(n.shape(0)[axis], 1,
-                                 "axis " + std::to_string(axis) +
-                                     " of the data must be as long as the indices reach"));
-  Compose make(n);
-  FUSEC_TRY(const ValueId size, make.extent(n.id(0), static_cast<int64_t>(axis)));
-  FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, size, make.integer(1)));
-  FUSEC_TRY(const ValueId lowest, make.binary(OpKind::Sub, make.integer(0), size));
-  return requireBetween(n, indices, lowest, last, DataTest::Indices);
-}
-
 /// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions
 /// bounds the length of a text. Indices of the data are tested in the run, but for those that operators keep within.
-Status requireIndices(NodeImporter &n, int64_t axis) {
+Status requireOwnIndices(NodeImporter &n, int64_t axis) {
   const DimExpr size = n.shape(0)[static_cast<size_t>(axis)];
   if (const auto indices = n.peekInts(1); indices && size.isConst() && !size.isConst(0))
     for (int64_t v : *indices)
@@ -73,13 +59,13 @@ Status requireIndices(NodeImporter &n, int64_t axis) {
   const bool isKnown =
       !ends.empty() ||
       areWithin(rangeOf(n.graph(), n.graphBuilder().integerRanges, n.id(1)), size, n.symbols());
-  return isKnown ? success() : testIndices(n, n.id(1), static_cast<size_t>(axis));
+  return isKnown ? success() : requireIndices(n, n.id(1), static_cast<size_t>(axis));
 }
 
 /// Gather, GatherElements and ScatterElements.
 Status indexed(NodeImporter &n, OpKind op) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
-  FUSEC_CHECK(requireIndices(n, axis));
+  FUSEC_CHECK(requireOwnIndices(n, axis));
   return n.finish(op, n.ids(), {{"axis", axis}});
 }
 
@@ -90,7 +76,7 @@ Status requireRows(NodeImporter &n, int64_t axis) {
   if (indices.empty() || !indices.back().isConst() || axis < 0 || axis >= n.rank(0))
     return success();
   if (indices.back().isConst(1))
-    return requireIndices(n, axis);
+    return requireOwnIndices(n, axis);
   const GraphBuilder &builder = n.graphBuilder();
   const IntegerRange range = rangeOf(n.graph(), builder.integerRanges, n.id(1));
   const int64_t last = n.rank(1) - 1;
@@ -100,7 +86,7 @@ Status requireRows(NodeImporter &n, int64_t axis) {
                           static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
     const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
     if (!areWithin(own, n.shape(0)[along], n.symbols()))
-      FUSEC_CHECK(testIndices(n, make.slice(n.id(1), last, i, 1), along));
+      FUSEC_CHECK(requireIndices(n, make.slice(n.id(1), last, i, 1), along));
   }
   return success();
 }
@@ -189,6 +175,18 @@ Status compress(NodeImporter &n) {
 
 Status tensorScatter(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -2), n.rank(0)));
+  if (n.rank(1) == n.rank(0)) {
+    const auto along = static_cast<size_t>(axis);
+    FUSEC_CHECK(n.sizes().noLess(n.shape(0)[along], n.shape(1)[along],
+                                 "the cache must have room for the rows to write"));
+    if (n.has(2) && n.attrString("mode", "linear") == "linear") {
+      Compose make(n);
+      FUSEC_TRY(const ValueId size, make.extent(n.id(0), axis));
+      FUSEC_TRY(const ValueId rows, make.extent(n.id(1), axis));
+      FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, size, rows));
+      FUSEC_CHECK(requireBetween(n, n.id(2), make.integer(0), last, DataTest::Writes));
+    }
+  }
   return n.finish(OpKind::TensorScatter, n.ids(), {{"axis", axis}});
 }
 

@@ -83,8 +83,8 @@ Status constantOfShape(NodeImporter &n) {
   return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {out});
 }
 
-/// How many numbers from start to limit, by delta, there are: an i64.
-Result<ValueId> countOfRange(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
+/// How many numbers from start to limit, by delta, there are, where that is not 0: an i64.
+Result<ValueId> countOfSteps(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
   Compose c(n);
   FUSEC_TRY(ValueId span, c.binary(OpKind::Sub, limit, start));
   if (isFloat(n.typeOf(start))) {
@@ -103,6 +103,14 @@ Result<ValueId> countOfRange(NodeImporter &n, ValueId start, ValueId limit, Valu
   FUSEC_TRY(span, c.binary(OpKind::Add, span, width));
   FUSEC_TRY(span, c.binary(OpKind::Sub, span, c.integer(1)));
   return c.binary(OpKind::Div, span, width);
+}
+
+/// How many numbers from start to limit, by delta, there are: an i64. By 0 there are -1, which no run has.
+Result<ValueId> countOfRange(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
+  Compose c(n);
+  FUSEC_TRY(const ValueId count, countOfSteps(n, start, limit, delta));
+  FUSEC_TRY(const ValueId stands, c.binary(OpKind::Equal, delta, c.scalar(n.typeOf(delta), 0)));
+  return c.where(stands, c.integer(-1), count);
 }
 
 /// Why the length of a Range has no bound.

@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/SizedByData.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 // Grids of positions, and regions of images.
@@ -25,7 +26,15 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
     return n.needsConstant("the size is a run-time value; it must follow from constants and input "
                            "shapes",
                            {1});
-  return Shape(declared->shape.begin() + 1, declared->shape.end() - 1);
+  const Shape sizes(declared->shape.begin() + 1, declared->shape.end() - 1);
+  Compose c(n);
+  // The batch is theta's, and of the channels the grid has none.
+  const ValueId asked =
+      c.concat({c.slice(n.id(1), 0, 0, 1), c.slice(n.id(1), 0, 2, static_cast<int64_t>(rank))}, 0);
+  Shape all{n.shape(0)[0]};
+  all.insert(all.end(), sizes.begin(), sizes.end());
+  FUSEC_CHECK(requireDeclared(n, asked, all));
+  return sizes;
 }
 
 /// Positions along an axis of `size`, of type t: from -1 to 1, at the pixels' centres or (with align_corners) from the
@@ -92,6 +101,12 @@ Status roiAlign(NodeImporter &n) {
   if (transform != "half_pixel" && transform != "output_half_pixel")
     return n.fail(Diag::BadAttribute, "coordinate_transformation_mode is '" + transform +
                                           "'; half_pixel or output_half_pixel is needed");
+  Compose make(n);
+  if (n.rank(0) > 0) {
+    FUSEC_TRY(const ValueId batch, make.extent(n.id(0), 0));
+    FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, batch, make.integer(1)));
+    FUSEC_CHECK(requireBetween(n, n.id(2), make.integer(0), last, DataTest::Places));
+  }
   return n.finish(OpKind::RoiAlign, n.ids(), {{"half_pixel", int64_t(transform == "half_pixel")}});
 }
 

@@ -147,6 +147,7 @@ Status squeeze(NodeImporter &n) {
     if (!declared || declared->shape.size() != in.size() - axes.size() ||
         n.shape(1) != Shape{DimExpr(static_cast<int64_t>(axes.size()))})
       return n.needsConstant("the axes are a run-time value; they must be constant", {1});
+    FUSEC_CHECK(requireSqueezed(n, axes));
   }
   return n.finish(OpKind::Squeeze, {n.id(0)}, {{"axes", axes}});
 }
@@ -170,13 +171,22 @@ Status unsqueeze(NodeImporter &n) {
       else
         return n.mismatch("the declared output shape does not fit");
     }
-    if (next != in.size())
+    if (next != in.size() || n.shape(1) != Shape{DimExpr(static_cast<int64_t>(axes.size()))})
       return n.mismatch("the declared output shape does not fit");
+    FUSEC_CHECK(requireUnsqueezed(n, declared->shape));
     given = axes;
   }
   int64_t rank = n.rank(0) + static_cast<int64_t>(given->size());
   FUSEC_TRY(std::vector<int64_t> axes, n.axes(*given, rank));
   return n.finish(OpKind::Unsqueeze, {n.id(0)}, {{"axes", axes}});
+}
+
+Status reverseSequence(NodeImporter &n) {
+  FUSEC_TRY(const int64_t axis, n.axis(n.attrInt("time_axis", 0), n.rank(0)));
+  Compose make(n);
+  FUSEC_TRY(const ValueId size, make.extent(n.id(0), axis));
+  FUSEC_CHECK(requireBetween(n, n.id(1), make.integer(0), size, DataTest::Lengths));
+  return sameOperator(n);
 }
 
 Status transpose(NodeImporter &n) {
@@ -215,6 +225,9 @@ Status split(NodeImporter &n) {
           return n.needsConstant("the sizes are a run-time value; they must be constant", {1});
         sizes->push_back(declared->shape[a]);
       }
+      if (n.shape(1) != Shape{DimExpr(parts)})
+        return n.mismatch("the parts' sizes must be as many as the outputs and sum to the axis");
+      FUSEC_CHECK(requireDeclared(n, n.id(1), *sizes));
     }
   }
   std::vector<DimExpr> dims;
@@ -291,6 +304,10 @@ Status tile(NodeImporter &n) {
   } else if (auto declared = n.declared(0);
              declared && declared->shape.size() == n.shape(0).size()) {
     out = declared->shape;
+    FUSEC_TRY(const ValueId sizes,
+              n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", int64_t(0)}, {"end", n.rank(0)}}));
+    FUSEC_TRY(const ValueId asked, Compose(n).binary(OpKind::Mul, sizes, n.id(1)));
+    FUSEC_CHECK(requireDeclared(n, asked, out));
   } else {
     return n.needsConstant("the repeat counts are a run-time value; they must follow from "
                            "constants and input shapes",
@@ -350,7 +367,7 @@ constexpr OpRow kRows[] = {
     {"Expand", 8, kNewestOpset, 2, 2, 1, expand, "shape known at compile time or declared"},
     {"Flatten", 1, kNewestOpset, 1, 1, 1, flatten},
     {"Reshape", 1, kNewestOpset, 1, 2, 1, reshape, "shape known at compile time or declared"},
-    {"ReverseSequence", 10, kNewestOpset, 2, 2, 1, sameOperator},
+    {"ReverseSequence", 10, kNewestOpset, 2, 2, 1, reverseSequence},
     {"Shape", 1, kNewestOpset, 1, 1, 1, shape},
     {"Size", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"Split", 2, kNewestOpset, 1, 2, -1, split, "sizes known at compile time or declared"},

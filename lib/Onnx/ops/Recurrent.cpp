@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/TestedInRun.h"
 #include "Onnx/ops/Activations.h"
 #include "Support/Diag.h"
 
@@ -28,6 +29,11 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   int64_t hidden = n.attrInt("hidden_size", n.shape(2)[2].constValue());
   std::vector<ValueId> in = n.ids();
   in.resize(cell.op == OpKind::LSTM ? 8 : 6, kNoValue);
+  Compose make(n);
+  if (n.has(4)) {
+    FUSEC_TRY(const ValueId steps, make.extent(n.id(0), batchFirst ? 1 : 0));
+    FUSEC_CHECK(requireBetween(n, n.id(4), make.integer(0), steps, DataTest::Lengths));
+  }
   if (batchFirst) {
     in[0] = Compose(n).transpose(in[0], {1, 0, 2});
     for (size_t i = 5; i < std::min<size_t>(in.size(), 7); ++i)

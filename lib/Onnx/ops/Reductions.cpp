@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/TestedInRun.h"
 
 #include <numeric>
 
@@ -88,6 +89,8 @@ Status reduce(NodeImporter &n) {
     auto fromInput = n.ints(1);
     if (!fromInput && n.shape(1).size() == 1 && !n.shape(1)[0].isConst(0)) {
       std::vector<Axes> sets = axesFromDeclared(n, keep);
+      if (!sets.empty())
+        FUSEC_CHECK(requireReduced(n, sets, noop));
       if (sets.size() > 1)
         return reduceByChoice(n, sets);
       if (!sets.empty())
@@ -139,6 +142,8 @@ Status cumulative(NodeImporter &n) {
     return n.unsupported("an axis that is a run-time value, for data of this rank");
   // A run-time axis chooses between the results along all of them.
   ValueId given = c.cast(n.reshape(n.id(1), {}), DType::I64);
+  FUSEC_CHECK(
+      requireBetween(n, given, number(-n.rank(0)), number(n.rank(0) - 1), DataTest::Indices));
   ValueId result = along(n.rank(0) - 1);
   for (int64_t a = n.rank(0) - 1; a-- > 0;) {
     FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, given, number(a)));

@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/TestedInRun.h"
 #include "Onnx/Windows.h"
 #include "Support/Diag.h"
 
@@ -93,6 +94,8 @@ Status maxUnpool(NodeImporter &n) {
   if (out.size() != plane.size())
     return n.mismatch("the output shape must have the data's rank");
   DimExpr count = numElements(plane), given = numElements(in);
+  FUSEC_CHECK(requireBetween(n, n.id(1), Compose(n).integer(0),
+                             Compose(n).integer(count.constValue() - 1), DataTest::Places));
   ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
   FUSEC_TRY(ValueId flat,
             n.emitOne(OpKind::ScatterElements,

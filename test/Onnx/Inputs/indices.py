@@ -11,8 +11,8 @@ from compiled_run import TARGETS
 RANDOM = np.random.default_rng(7)
 
 
-def model(text):
-    return compiled_run.model(text, 21)
+def model(text, opset=21):
+    return compiled_run.model(text, opset)
 
 
 def floats(*shape):
@@ -68,6 +68,28 @@ BODY = model("""g (int64 trips, float[5,4] w, float[4] x, int64 first) => (float
     >
 }""")
 
+REVERSED = model("g (float[t,2] x, int64[2] at) => (float[t,2] y) { y = ReverseSequence(x, at) }")
+REGIONS = model("""g (float[n,1,6,6] x, float[2,4] w, int64[2] at) => (float[2,1,2,2] y) {
+    y = RoiAlign<output_height = 2, output_width = 2>(x, w, at)
+}""")
+UNPOOLED = model("""g (float[1,2,1] x, int64[1,2,1] at) => (float[1,2,4] y) {
+    y = MaxUnpool<kernel_shape = [4], strides = [4]>(x, at)
+}""")
+GATED = model("""g (float[t,2,1] x, float[1,3,1] w, float[1,3,1] r, int32[2] at) => (float[t,1,2,1] y) {
+    y = GRU<hidden_size = 1>(x, w, r, , at)
+}""")
+SUMMED_UP = model("g (float[2,n] x, int64 at) => (float[2,n] y) { y = CumSum(x, at) }")
+SCORED = model("g (float[n,3] x, int64[n] at) => (float y) { y = NegativeLogLikelihoodLoss(x, at) }")
+WEIGHED = model("""g (float[n,3] x, int32[n] at, float[3] w) => (float[n] y) {
+    y = SoftmaxCrossEntropyLoss<reduction = "none", ignore_index = -9>(x, at, w)
+}""")
+CACHED = model("""g (float[2,c,3] x, float[2,r,3] u, int64[2] at) => (float[2,c,3] y) {
+    y = TensorScatter(x, u, at)
+}""", 24)
+ROUND = model("""g (float[2,4,3] x, float[2,2,3] u, int64[2] at) => (float[2,4,3] y) {
+    y = TensorScatter<mode = "circular">(x, u, at)
+}""", 24)
+
 CASES = [
     ("rows", ROWS, {"w": floats(10, 4)}, "ids", [[[0, 9], [-10, 3]]], [[[0, 12], [-10, 3]], [[0, 9], [-11, 3]]]),
     ("columns", COLUMNS, {"x": floats(3, 5)}, "at", [np.int32([4, -5, 0])],
@@ -82,6 +104,18 @@ CASES = [
      [[[-11]], [[1], [10]], [[2, 10, 9]], [list(range(11)) * 3]]),
     ("branch", BRANCH, {"c": np.array(True), "w": floats(5, 4), "x": floats(2, 4)}, "at", [[0, -5]], [[0, 5]]),
     ("left", BRANCH, {"c": np.array(False), "w": floats(5, 4), "x": floats(2, 4)}, "at", [[0, 5]], []),
+    ("reversed", REVERSED, {"x": floats(4, 2)}, "at", [[0, 4], [3, 1]], [[5, 1], [2, -1]]),
+    ("regions", REGIONS, {"x": floats(2, 1, 6, 6), "w": 6 * abs(floats(2, 4))}, "at", [[0, 1]], [[0, 2], [-1, 0]]),
+    ("unpooled", UNPOOLED, {"x": floats(1, 2, 1)}, "at", [[[[3], [5]]]], [[[[8], [0]]], [[[-1], [0]]]]),
+    ("gated", GATED, {"x": floats(3, 2, 1), "w": floats(1, 3, 1), "r": floats(1, 3, 1)}, "at",
+     [np.int32([3, 0]), np.int32([1, 2])], [np.int32([4, 1]), np.int32([1, -1])]),
+    ("summed up", SUMMED_UP, {"x": floats(2, 3)}, "at", [1, -2], [2, -3]),
+    ("scored", SCORED, {"x": floats(2, 3)}, "at", [[0, 2], [-3, 1]], [[0, 3], [-4, 1]]),
+    ("weighed", WEIGHED, {"x": floats(2, 3), "w": abs(floats(3))}, "at", [np.int32([-9, 2]), np.int32([0, 1])],
+     [np.int32([3, -9]), np.int32([-4, 1])]),
+    ("cached", CACHED, {"x": floats(2, 4, 3), "u": floats(2, 2, 3)}, "at", [[0, 2], [1, 1]], [[3, 0], [0, -1]]),
+    ("cached in full", CACHED, {"x": floats(2, 4, 3), "u": floats(2, 5, 3)}, "at", [], [[0, 0]]),
+    ("round", ROUND, {"x": floats(2, 4, 3), "u": floats(2, 2, 3)}, "at", [[3, 9]], []),
     ("body", BODY, {"trips": longs(3), "w": floats(5, 4), "x": floats(4)}, "first", [2], [3]),
 ]
 
@@ -150,29 +184,57 @@ BEYOND = {
 
 # Sizes that the model declares stand in the place of those that the data asks for: a run has the same, or ends.
 DECLARED = [
-    ("k", "g (float[n,8] x, int64[1] a) => (float[n,3] y) { y, at = TopK(x, a) }", {"x": floats(4, 8)}, [3], [2]),
+    ("k", "g (float[n,8] x, int64[1] a) => (float[n,3] y) { y, at = TopK(x, a) }", {"x": floats(4, 8)}, [[3]], [[2]]),
     ("length", """g (float[n] x, int64 a) => (int64[n] y, float[n] z) {
         start = Constant<value_int = 1>()
         step = Constant<value_int = 2>()
         y = Range(start, a, step)
         z = Relu(x)
-    }""", {"x": floats(3)}, 7, 11),
+    }""", {"x": floats(3)}, [7], [11]),
+    ("steps of a range", """g (float[n] x, int64 a) => (int64[n] y, float[n] z) {
+        start = Constant<value_int = 4>()
+        limit = Constant<value_int = 1>()
+        y = Range(start, limit, a)
+        z = Relu(x)
+    }""", {"x": floats(3)}, [-1], [-2, 0]),
+    ("reduced", "g (float[n,4] x, int64[1] a) => (float[n,1] y) { y = ReduceSum(x, a) }", {"x": floats(3, 4)},
+     [[1], [-1]], [[0], [2]]),
+    ("reduced away", "g (float[4,4,n] x, int64[1] a) => (float[4,n] y) { y = ReduceMax<keepdims = 0>(x, a) }",
+     {"x": floats(4, 4, 3)}, [[0], [1], [-3]], [[2], [3]]),
     ("target", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
-     [-1, 2], [2, 3]),
+     [[-1, 2], [3, -1]], [[2, 3], [-1, -1]]),
     ("copied", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
-     [3, 2], [0, 3]),
+     [[3, 2]], [[0, 3]]),
+    ("copied ones", "g (float[n] x, int64[2] a) => (float[n,1] y) { y = Reshape(x, a) }", {"x": floats(3)},
+     [[0, 1]], [[3, 0]]),
     ("rows", "g (float[1,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
-     [4, 1], [5, 3]),
+     [[4, 1]], [[5, 3]]),
     ("one row", "g (float[1,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
-     [4, 3], [1, 3]),
+     [[4, 3]], [[1, 3]]),
+    ("one element", "g (float[1,1] x, int64[2] a) => (float[4,1] y) { y = Expand(x, a) }", {"x": floats(1, 1)},
+     [[4, 1]], [[4, 0]]),
+    ("columns", "g (float[4,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(4, 3)},
+     [[4, 3], [1, 1]], [[4, 2]]),
+    ("any length", "g (float[4,n] x, int64[r] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(4, 3)},
+     [[4, 3], [1], [3]], [[2], [4, 2], [1, 4, 3]]),
     ("filled", """g (float[n] x, int64[2] a) => (float[2,n] y, float[n] z) {
         y = ConstantOfShape(a)
         z = Relu(x)
-    }""", {"x": floats(3)}, [2, 3], [2, 4]),
+    }""", {"x": floats(3)}, [[2, 3]], [[2, 4]]),
     ("depth", "g (int64[n] x, int64 a, float[2] v) => (float[n,5] y) { y = OneHot(x, a, v) }",
-     {"x": longs([0, 4, 2]), "v": floats(2)}, 5, 4),
+     {"x": longs([0, 4, 2]), "v": floats(2)}, [5], [4]),
     ("centred", "g (float[3,n] x, int64[1] a) => (float[6,n] y) { y = CenterCropPad<axes = [0]>(x, a) }",
-     {"x": floats(3, 2)}, [6], [4]),
+     {"x": floats(3, 2)}, [[6]], [[4]]),
+    ("repeats", "g (float[3,2] x, int64[2] a) => (float[6,2] y) { y = Tile(x, a) }", {"x": floats(3, 2)},
+     [[2, 1]], [[3, 1], [2, 2]]),
+    ("parts", "g (float[6,n] x, int64[2] a) => (float[2,n] y, float[4,n] z) { y, z = Split<axis = 0>(x, a) }",
+     {"x": floats(6, 3)}, [[2, 4]], [[3, 3]]),
+    ("grid", "g (float[2,2,3] x, int64[4] a) => (float[2,4,5,2] y) { y = AffineGrid(x, a) }", {"x": floats(2, 2, 3)},
+     [[2, 1, 4, 5], [2, 7, 4, 5]], [[2, 1, 5, 4], [3, 1, 4, 5]]),
+    ("squeezed", "g (float[1,n,1] x, int64[2] a) => (float[n] y) { y = Squeeze(x, a) }", {"x": floats(1, 3, 1)},
+     [[0, 2], [-1, 0]], [[0, 1], [0, 0]]),
+    ("unsqueezed", "g (float[n,3] x, int64[2] a) => (float[1,n,1,3] y) { y = Unsqueeze(x, a) }", {"x": floats(4, 3)},
+     [[0, 2], [-2, -4]], [[0, 1], [2, 3], [0, 0], [0, 4]]),
 ]
 
 
@@ -207,9 +269,11 @@ def main():
             assert is_refused_there(proto, inputs), (name, data)
             print(f"{name}: {compiled_run.ran(options, inputs, TARGETS[0], folder)}", flush=True)
     for name, text, others, good, bad in DECLARED:
-        compiled_run.agrees(options, f"declared {name}", model(text), [(0, {**others, "a": longs(good)})])
+        runs = [(number, {**others, "a": shaped(data)}) for number, data in enumerate(good)]
+        compiled_run.agrees(options, f"declared {name}", model(text), runs)
         folder = compiled_run.folder_of(options, f"declared {name}", TARGETS[0])
-        print(f"{name}: {compiled_run.ran(options, {**others, 'a': longs(bad)}, TARGETS[0], folder)}", flush=True)
+        for data in bad:
+            print(f"{name}: {compiled_run.ran(options, {**others, 'a': shaped(data)}, TARGETS[0], folder)}", flush=True)
     for what, models in ("within", WITHIN), ("beyond", BEYOND):
         print(f"{what}: {', '.join(f'{name} {tests_of(options, name, text)}' for name, text in models.items())}")
 
