@@ -1,6 +1,7 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/Compose.h"
 #include "Onnx/KnownValues.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -8,17 +9,23 @@
 namespace fusec {
 namespace {
 
+/// Which entries of `axes` name axis `d` of the operand.
+Result<ValueId> areOfAxis(NodeImporter &n, ValueId axes, int64_t d) {
+  Compose c(n);
+  FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, axes, c.integer(d)));
+  FUSEC_TRY(ValueId second, c.binary(OpKind::Equal, axes, c.integer(d - n.rank(0))));
+  return c.binary(OpKind::Or, first, second);
+}
+
 /// The entry of `list` whose entry of `axes` (kNoValue: 0, 1, ...) names axis `d` of the operand, or 0: a sum over all
 /// of them.
 Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t d) {
   Compose c(n);
-  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   if (axes == kNoValue)
-    return d < n.shapeOf(list)[0].constValue() ? n.reshape(c.slice(list, 0, d, 1), {}) : number(0);
-  FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, axes, number(d)));
-  FUSEC_TRY(ValueId second, c.binary(OpKind::Equal, axes, number(d - n.rank(0))));
-  FUSEC_TRY(ValueId isIt, c.binary(OpKind::Or, first, second));
-  FUSEC_TRY(ValueId own, c.where(isIt, list, number(0)));
+    return d < n.shapeOf(list)[0].constValue() ? n.reshape(c.slice(list, 0, d, 1), {})
+                                               : c.integer(0);
+  FUSEC_TRY(ValueId isIt, areOfAxis(n, axes, d));
+  FUSEC_TRY(ValueId own, c.where(isIt, list, c.integer(0)));
   return c.reduce(OpKind::ReduceSum, own, {0});
 }
 
@@ -48,6 +55,19 @@ PadOperands padOperands(NodeImporter &n) {
   return {c.slice(n.id(1), 0, 0, count), c.slice(n.id(1), 0, count, count),
           n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue,
           n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0)};
+}
+
+Status requirePads(NodeImporter &n, const Shape &out, const PadOperands &pads) {
+  Compose c(n);
+  FUSEC_TRY(const ValueId both, c.binary(OpKind::Add, pads.begins, pads.ends));
+  std::vector<ValueId> asked;
+  for (size_t d = 0; d < out.size(); ++d) {
+    FUSEC_TRY(const ValueId more, entryOfAxis(n, both, pads.axes, static_cast<int64_t>(d)));
+    FUSEC_TRY(const ValueId extent, sizeOfAxis(n, d));
+    FUSEC_TRY(const ValueId size, c.binary(OpKind::Add, extent, more));
+    asked.push_back(n.reshape(size, {DimExpr(1)}));
+  }
+  return asked.empty() ? success() : requireDeclared(n, c.concat(asked, 0), out);
 }
 
 /// Pads that are a run-time vector, where the model declares the output's shape: each axis is gathered at
@@ -133,26 +153,111 @@ bool mayBeSlicedAtRunTime(const NodeImporter &n, const Shape &out) {
   return atRunTime;
 }
 
+namespace {
+
+/// What a slice with run-time values takes of one axis: `length` elements, or -1 where the operands are wrong.
+struct SliceOfAxis {
+  ValueId start, step, length;
+};
+
+/// The operands of a Slice whose axes may be a run-time value too, as i64; kNoValue: it has none.
+struct SliceOperands {
+  explicit SliceOperands(NodeImporter &n) : named(n.ints(3)) {
+    auto operand = [&](size_t i) {
+      return n.has(i) ? Compose(n).cast(n.id(i), DType::I64) : kNoValue;
+    };
+    starts = operand(1);
+    ends = operand(2);
+    axes = operand(3);
+    steps = operand(4);
+  }
+  std::optional<std::vector<int64_t>> named; // the axes, where these are constants
+  ValueId starts, ends, axes, steps;
+
+  bool mayName(const NodeImporter &n, int64_t d) const {
+    if (axes == kNoValue)
+      return d < n.shape(1)[0].constValue();
+    auto isIt = [&](int64_t a) { return a == d || a == d - n.rank(0); };
+    return !named || std::any_of(named->begin(), named->end(), isIt);
+  }
+};
+
+/// `at`, a start or an end, counted from the front, between `low` and `high`.
+Result<ValueId> clampedBound(NodeImporter &n, ValueId at, ValueId size, ValueId low, ValueId high) {
+  Compose c(n);
+  FUSEC_TRY(const ValueId wrapped, c.binary(OpKind::Add, at, size));
+  FUSEC_TRY(const ValueId isNegative, c.binary(OpKind::Less, at, c.integer(0)));
+  FUSEC_TRY(at, c.where(isNegative, wrapped, at));
+  FUSEC_TRY(at, c.binary(OpKind::Max, at, low));
+  return c.binary(OpKind::Min, at, high);
+}
+
+/// How many elements there are from `start` to `end`, in steps that are not 0.
+Result<ValueId> lengthOfSlice(NodeImporter &n, ValueId start, ValueId end, ValueId step) {
+  Compose c(n);
+  const ValueId one = c.integer(1);
+  FUSEC_TRY(const ValueId isBackward, c.binary(OpKind::Less, step, c.integer(0)));
+  FUSEC_TRY(const ValueId up, c.binary(OpKind::Sub, end, start));
+  FUSEC_TRY(ValueId span, c.where(isBackward, c.unary(OpKind::Neg, up), up));
+  FUSEC_TRY(span, c.binary(OpKind::Max, span, c.integer(0)));
+  // (max(span, 1) - 1) / width + 1, which does not overflow, but where there is none.
+  FUSEC_TRY(ValueId length, c.binary(OpKind::Max, span, one));
+  FUSEC_TRY(length, c.binary(OpKind::Sub, length, one));
+  FUSEC_TRY(length, c.binary(OpKind::Div, length, c.unary(OpKind::Abs, step)));
+  FUSEC_TRY(length, c.binary(OpKind::Add, length, one));
+  return c.binary(OpKind::Min, length, span);
+}
+
+Result<SliceOfAxis> sliceOfAxis(NodeImporter &n, const SliceOperands &operands, size_t d) {
+  Compose c(n);
+  const auto axis = static_cast<int64_t>(d);
+  const ValueId zero = c.integer(0), one = c.integer(1);
+  ValueId given = one, times = one; // the step, and how often the axis is named
+  if (operands.steps != kNoValue) {
+    FUSEC_TRY(given, entryOfAxis(n, operands.steps, operands.axes, axis));
+  }
+  if (operands.axes != kNoValue && !operands.named) {
+    FUSEC_TRY(const ValueId are, areOfAxis(n, operands.axes, axis));
+    FUSEC_TRY(times, c.reduce(OpKind::ReduceSum, c.cast(are, DType::I64), {0}));
+  }
+  FUSEC_TRY(const ValueId isZero, c.binary(OpKind::Equal, given, zero));
+  FUSEC_TRY(const ValueId step, c.where(isZero, one, given));
+  FUSEC_TRY(const ValueId isBackward, c.binary(OpKind::Less, step, zero));
+  FUSEC_TRY(const ValueId size, sizeOfAxis(n, d));
+  FUSEC_TRY(const ValueId last, c.binary(OpKind::Sub, size, one));
+  FUSEC_TRY(const ValueId high, c.where(isBackward, last, size));
+  FUSEC_TRY(const ValueId low, c.where(isBackward, c.integer(-1), zero));
+  FUSEC_TRY(ValueId start, entryOfAxis(n, operands.starts, operands.axes, axis));
+  FUSEC_TRY(start, clampedBound(n, start, size, zero, high));
+  FUSEC_TRY(ValueId end, entryOfAxis(n, operands.ends, operands.axes, axis));
+  FUSEC_TRY(end, clampedBound(n, end, size, low, high));
+  FUSEC_TRY(ValueId length, lengthOfSlice(n, start, end, step));
+  FUSEC_TRY(const ValueId isNot, c.binary(OpKind::Equal, times, zero));
+  FUSEC_TRY(length, c.where(isNot, size, length));
+  FUSEC_TRY(const ValueId isOnce, c.binary(OpKind::Equal, times, one));
+  FUSEC_TRY(const ValueId stands, c.binary(OpKind::And, isZero, isOnce));
+  FUSEC_TRY(const ValueId isTwice, c.binary(OpKind::Greater, times, one));
+  FUSEC_TRY(const ValueId isWrong, c.binary(OpKind::Or, stands, isTwice));
+  FUSEC_TRY(length, c.where(isWrong, c.integer(-1), length));
+  return SliceOfAxis{start, step, length};
+}
+
+} // namespace
+
 /// at[i] = start + i * step, brought back inside
 Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
   Compose c(n);
-  auto number = [&](int64_t v) { return Compose(n).integer(v); };
-  auto operand = [&](size_t i) { return c.cast(n.id(i), DType::I64); };
-  const ValueId starts = operand(1), steps = n.has(4) ? operand(4) : kNoValue,
-                axes = n.has(3) ? operand(3) : kNoValue;
-  const auto named = n.ints(3);
-  const int64_t count = n.shape(1)[0].constValue();
-  auto mayName = [&](int64_t d) {
-    if (!n.has(3))
-      return d < count;
-    auto isIt = [&](int64_t a) { return a == d || a == d - n.rank(0); };
-    return !named || std::any_of(named->begin(), named->end(), isIt);
-  };
+  const SliceOperands operands(n);
+  if (operands.axes != kNoValue && !operands.named)
+    FUSEC_CHECK(requireBetween(n, operands.axes, c.integer(-n.rank(0)), c.integer(n.rank(0) - 1),
+                               DataTest::Indices));
   ValueId result = n.id(0);
   const Shape shape = n.shape(0);
+  std::vector<ValueId> lengths;
+  Shape declared;
   for (size_t d = 0; d < out.size(); ++d) {
     const auto axis = static_cast<int64_t>(d);
-    if (shape[d].isConst(0) || !mayName(axis)) {
+    if (shape[d].isConst(0) || !operands.mayName(n, axis)) {
       if (out[d] != shape[d])
         return n.mismatch("the declared output is smaller along axis " + std::to_string(d) +
                           ", which is not sliced");
@@ -162,32 +267,18 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
       FUSEC_CHECK(n.sizes().noLess(shape[d], out[d],
                                    "axis " + std::to_string(d) +
                                        " must be as long as the declared output"));
-    FUSEC_TRY(ValueId start, entryOfAxis(n, starts, axes, axis));
+    FUSEC_TRY(const SliceOfAxis of, sliceOfAxis(n, operands, d));
+    lengths.push_back(n.reshape(of.length, {DimExpr(1)}));
+    declared.push_back(out[d]);
     FUSEC_TRY(ValueId size, sizeOfAxis(n, d));
-    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, size, number(1)));
-    ValueId step = number(1), bound = size;
-    if (steps != kNoValue) {
-      FUSEC_TRY(ValueId given, entryOfAxis(n, steps, axes, axis));
-      FUSEC_TRY(ValueId none, c.binary(OpKind::Equal, given, number(0)));
-      FUSEC_TRY(step, c.where(none, step, given));
-      FUSEC_TRY(ValueId backward, c.binary(OpKind::Less, step, number(0)));
-      FUSEC_TRY(bound, c.where(backward, last, bound));
-    }
-    // Far below 0 stays below 0 when the size is added.
-    FUSEC_TRY(ValueId lowest, c.binary(OpKind::Sub, number(-1), size));
-    FUSEC_TRY(start, c.binary(OpKind::Max, start, lowest));
-    FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, start, size));
-    FUSEC_TRY(ValueId negative, c.binary(OpKind::Less, start, number(0)));
-    FUSEC_TRY(start, c.where(negative, wrapped, start));
-    FUSEC_TRY(start, c.binary(OpKind::Max, start, number(0)));
-    FUSEC_TRY(start, c.binary(OpKind::Min, start, bound));
-    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(out[d]), step));
-    FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
-    at = c.like(OpKind::Clip, {at, number(0), last});
+    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, size, c.integer(1)));
+    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(out[d]), of.step));
+    FUSEC_TRY(at, c.binary(OpKind::Add, at, of.start));
+    at = c.like(OpKind::Clip, {at, c.integer(0), last});
     FUSEC_TRY(result, c.gather(result, at, axis));
   }
   n.result(0, result);
-  return success();
+  return lengths.empty() ? success() : requireDeclared(n, c.concat(lengths, 0), declared);
 }
 
 namespace {
@@ -206,12 +297,7 @@ Result<ValueId> boundOfSlice(NodeImporter &n, size_t input, int64_t i, ValueId s
       return low;
   }
   const ValueId list = c.cast(n.id(input), DType::I64);
-  ValueId at = n.reshape(c.slice(list, 0, i, 1), {});
-  FUSEC_TRY(const ValueId wrapped, c.binary(OpKind::Add, at, size));
-  FUSEC_TRY(const ValueId isNegative, c.binary(OpKind::Less, at, c.integer(0)));
-  FUSEC_TRY(at, c.where(isNegative, wrapped, at));
-  FUSEC_TRY(at, c.binary(OpKind::Max, at, low));
-  return c.binary(OpKind::Min, at, high);
+  return clampedBound(n, n.reshape(c.slice(list, 0, i, 1), {}), size, low, high);
 }
 
 } // namespace

@@ -262,7 +262,8 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
                                "that count hangs on them",
                            open);
   std::optional<Shape> shape = computedShape(n, form, operands);
-  if (!shape)
+  const bool isDeclared = !shape;
+  if (isDeclared)
     shape = outputShape(n, form, operands);
   if (!shape && open.empty())
     return n.needsFixed("the axes to resize must have fixed sizes", in);
@@ -294,6 +295,8 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
         vector != kNoValue && n.shapeOf(vector) != wanted)
       return n.mismatch("scales, sizes and roi must have one number for each axis, roi two",
                         n.shapeOf(vector), wanted);
+  if (isDeclared)
+    FUSEC_CHECK(requireResized(n, form, operands, out));
   Numbers f(n);
   std::vector<ValueId> ratios;
   for (size_t i = 0; sizes != kNoValue && form.isKeepingAspect() && i < count; ++i)

@@ -35,6 +35,9 @@ std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
 /// What a scale makes of a size, or of `part` of it; nothing where that is too large.
 std::optional<DimExpr> scaledSize(NodeImporter &n, const DimExpr &own, HostNumbers::Id scale,
                                   std::optional<HostNumbers::Id> part);
+/// The sizes or scales of a run make the declared shape `out`.
+Status requireResized(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
+                      const Shape &out);
 
 /// A Resize with such operands, `open`, or over axes whose sizes are not fixed, where the output's shape follows from
 /// sizes or is declared: positions and weights are computed when the values are there, and each axis is gathered once

@@ -1,6 +1,8 @@
 #include "Graph/ResizeRule.h"
+#include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/ResizeAtRunTime.h"
+#include "Onnx/TestedInRun.h"
 
 #include <cstdlib>
 
@@ -92,6 +94,42 @@ std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
     out[static_cast<size_t>(form.axes[i])] = *size;
   }
   return out;
+}
+
+Status requireResized(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
+                      const Shape &out) {
+  const auto count = static_cast<int64_t>(form.axes.size());
+  if (count == 0)
+    return success();
+  Shape declared;
+  for (int64_t a : form.axes)
+    declared.push_back(out[static_cast<size_t>(a)]);
+  if (operands.sizes && !form.isKeepingAspect())
+    return requireDeclared(n, n.id(*operands.sizes), declared);
+  // In the floats in which ONNX Runtime computes them.
+  Compose c(n);
+  const auto floats = [&](size_t i) { return Compose(n).cast(n.id(i), DType::F32); };
+  FUSEC_TRY(const ValueId all,
+            n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", int64_t(0)}, {"end", n.rank(0)}}));
+  FUSEC_TRY(const ValueId given, c.gather(all, n.intsValue(form.axes), 0));
+  const ValueId own = c.cast(given, DType::F32);
+  ValueId asked = own;
+  if (operands.sizes) {
+    FUSEC_TRY(const ValueId scales, c.binary(OpKind::Div, floats(*operands.sizes), own));
+    const OpKind choice = form.policy == "not_larger" ? OpKind::ReduceMin : OpKind::ReduceMax;
+    FUSEC_TRY(const ValueId kept, c.reduce(choice, scales, {0}));
+    FUSEC_TRY(asked, c.binary(OpKind::Mul, own, kept));
+    FUSEC_TRY(asked, c.binary(OpKind::Add, asked, c.scalar(DType::F32, 0.5)));
+  } else {
+    if (operands.roi) {
+      const ValueId roi = floats(*operands.roi);
+      FUSEC_TRY(const ValueId part,
+                c.binary(OpKind::Sub, c.slice(roi, 0, count, count), c.slice(roi, 0, 0, count)));
+      FUSEC_TRY(asked, c.binary(OpKind::Mul, own, part));
+    }
+    FUSEC_TRY(asked, c.binary(OpKind::Mul, asked, floats(*operands.scales)));
+  }
+  return requireDeclared(n, c.unary(OpKind::Floor, asked), declared);
 }
 
 } // namespace fusec

@@ -125,6 +125,9 @@ Status resizeBySizes(NodeImporter &n, const ResizeForm &f, const ConstantRef &ro
     sizes.emplace();
     for (int64_t a : f.axes)
       sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
+    if (Shape{DimExpr(static_cast<int64_t>(sizes->size()))} != n.shape(3))
+      return n.mismatch("one size for each axis is needed");
+    FUSEC_CHECK(requireResized(n, f, operands, declared->shape));
   }
   if (!sizes)
     return n.needsConstant("the sizes are a run-time value; they must be constant", {3});

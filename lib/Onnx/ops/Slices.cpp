@@ -2,6 +2,7 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/SizedByData.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -174,8 +175,11 @@ Status pad(NodeImporter &n) {
     const bool fill = !n.has(2) || (n.type(2) == n.type(0) && numElements(n.shape(2)).isConst(1));
     const DimExpr padded = n.has(3) && n.rank(3) == 1 ? n.shape(3)[0] : DimExpr(n.rank(0));
     if (!n.known(1) && fill && declared && declared->shape.size() == rank &&
-        n.type(1) == DType::I64 && padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
-      return padAtRunTime(n, mode, declared->shape, padOperands(n));
+        n.type(1) == DType::I64 && padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)}) {
+      const PadOperands pads = padOperands(n);
+      FUSEC_CHECK(requirePads(n, declared->shape, pads));
+      return padAtRunTime(n, mode, declared->shape, pads);
+    }
     const auto known = n.known(1);
     if (!known)
       return n.needsConstant("the pads are a run-time value; they must be constant", {1});

@@ -225,16 +225,58 @@ DECLARED = [
      {"x": longs([0, 4, 2]), "v": floats(2)}, [5], [4]),
     ("centred", "g (float[3,n] x, int64[1] a) => (float[6,n] y) { y = CenterCropPad<axes = [0]>(x, a) }",
      {"x": floats(3, 2)}, [[6]], [[4]]),
+    ("part", """g (float[n] x, int64[1] a) => (float[3] y) {
+        end = Constant<value_ints = [9223372036854775807]>()
+        y = Slice(x, a, end)
+    }""", {"x": floats(5)}, [[2], [-3]], [[3], [-99]]),
+    ("part backwards", """g (float[n,2] x, int64[1] a) => (float[3,2] y) {
+        start = Constant<value_ints = [-1]>()
+        zero = Constant<value_ints = [0]>()
+        step = Constant<value_ints = [-2]>()
+        y = Slice(x, start, a, zero, step)
+    }""", {"x": floats(6, 2)}, [[-99], [0], [-6]], [[1], [7]]),
+    ("steps", """g (float[n,4] x, int64[1] a) => (float[3,4] y) {
+        start = Constant<value_ints = [0]>()
+        end = Constant<value_ints = [99]>()
+        zero = Constant<value_ints = [0]>()
+        y = Slice(x, start, end, zero, a)
+    }""", {"x": floats(6, 4)}, [[2]], [[3], [-1], [0]]),
+    ("axes", """g (float[4,4] x, int64[1] a) => (float[2,4] y) {
+        start = Constant<value_ints = [1]>()
+        end = Constant<value_ints = [3]>()
+        y = Slice(x, start, end, a)
+    }""", {"x": floats(4, 4)}, [[0], [-2]], [[1], [2]]),
+    ("axis twice", """g (float[4,4] x, int64[2] a) => (float[2,2] y) {
+        start = Constant<value_ints = [1, 1]>()
+        end = Constant<value_ints = [3, 3]>()
+        y = Slice(x, start, end, a)
+    }""", {"x": floats(4, 4)}, [[0, 1], [-1, 0]], [[0, -2]]),
+    ("pads", "g (float[n,2] x, int64[4] a) => (float[6,2] y) { y = Pad(x, a) }", {"x": floats(3, 2)},
+     [[1, 0, 2, 0], [4, 1, -1, -1]], [[2, 0, 2, 0], [1, 1, 2, 0]]),
+    ("pads of an axis", """g (float[n,2] x, int64[2] a, int64[1] at) => (float[6,2] y) {
+        y = Pad<mode = "edge">(x, a, , at)
+    }""", {"x": floats(3, 2), "at": longs([-2])}, [[1, 2]], [[2, 2]]),
+    ("scales", """g (float[1,1,n,5] x, float[4] a) => (float[1,1,10,13] y) {
+        y = Resize<mode = "linear">(x, , a)
+    }""", {"x": floats(1, 1, 7, 5)}, [np.float32([1, 1, 10 / 7, 13 / 5])], [np.float32([1, 1, 10 / 7, 2.5])]),
+    ("sizes", """g (float[1,1,7,5] x, int64[4] a) => (float[1,1,10,13] y) {
+        y = Resize<mode = "linear">(x, , , a)
+    }""", {"x": floats(1, 1, 7, 5)}, [[1, 1, 10, 13]], [[1, 1, 10, 12]]),
     ("repeats", "g (float[3,2] x, int64[2] a) => (float[6,2] y) { y = Tile(x, a) }", {"x": floats(3, 2)},
      [[2, 1]], [[3, 1], [2, 2]]),
     ("parts", "g (float[6,n] x, int64[2] a) => (float[2,n] y, float[4,n] z) { y, z = Split<axis = 0>(x, a) }",
      {"x": floats(6, 3)}, [[2, 4]], [[3, 3]]),
+    ("crop", "g (float[4,5] x, int64[2] a) => (float[6,3] y) { y = CenterCropPad(x, a) }", {"x": floats(4, 5)},
+     [[6, 3]], [[6, 4]]),
     ("grid", "g (float[2,2,3] x, int64[4] a) => (float[2,4,5,2] y) { y = AffineGrid(x, a) }", {"x": floats(2, 2, 3)},
      [[2, 1, 4, 5], [2, 7, 4, 5]], [[2, 1, 5, 4], [3, 1, 4, 5]]),
     ("squeezed", "g (float[1,n,1] x, int64[2] a) => (float[n] y) { y = Squeeze(x, a) }", {"x": floats(1, 3, 1)},
      [[0, 2], [-1, 0]], [[0, 1], [0, 0]]),
     ("unsqueezed", "g (float[n,3] x, int64[2] a) => (float[1,n,1,3] y) { y = Unsqueeze(x, a) }", {"x": floats(4, 3)},
      [[0, 2], [-2, -4]], [[0, 1], [2, 3], [0, 0], [0, 4]]),
+    ("kept sizes", """g (float[7,5] x, int64[2] a) => (float[14,10] y) {
+        y = Resize<keep_aspect_ratio_policy = "not_larger">(x, , , a)
+    }""", {"x": floats(7, 5)}, [[14, 11]], [[15, 9]]),
 ]
 
 
