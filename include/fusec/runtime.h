@@ -45,10 +45,11 @@ typedef enum {
   FUSERT_IO_ERROR = 7,    /* the file cannot be read */
   FUSERT_NO_MEMORY = 8,
   /* An index or a value in the data is not allowed; the context stays usable. The runtime compares a size that depends
-   * on data with its bound, and on CPUs tests the indices of Gather and Scatter, in branches and loops when these run.
-   * The kernels do not look: on GPUs another index is clamped or dropped, and a value that contradicts a declared
-   * shape (k of TopK, the shape of Reshape or Expand, the depth of OneHot, the bounds of Range) is ignored in favour of
-   * the shape. Callers that cannot trust such data check it before a run. */
+   * on data with its bound, and on CPUs tests indices (of Gather, Scatter and others), lengths of sequences, and values
+   * that stand beside a declared shape, in branches and loops when these run. The kernels do not look: on GPUs another
+   * index or length is clamped or dropped, and a value that contradicts a declared shape (k of TopK, the shape of
+   * Reshape or Expand, the bounds of Slice) is ignored in favour of the shape. Callers that cannot trust such data check
+   * it before a run. */
   FUSERT_OUT_OF_RANGE = 9,
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,
