@@ -48,8 +48,8 @@ typedef enum {
    * on data with its bound, and on CPUs tests indices (of Gather, Scatter and others), lengths of sequences, and values
    * that stand beside a declared shape, in branches and loops when these run. The kernels do not look: on GPUs another
    * index or length is clamped or dropped, and a value that contradicts a declared shape (k of TopK, the shape of
-   * Reshape or Expand, the bounds of Slice) is ignored in favour of the shape. Callers that cannot trust such data check
-   * it before a run. */
+   * Reshape or Expand, the bounds of Slice) is ignored in favour of the shape. Callers that cannot trust such data
+   * check it before a run. */
   FUSERT_OUT_OF_RANGE = 9,
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,

@@ -9,7 +9,7 @@
 namespace fusec {
 namespace {
 
-/// Which entries of `axes` name axis `d` of the operand.
+/// A bool for each entry of `axes`: it names axis `d` of the operand.
 Result<ValueId> areOfAxis(NodeImporter &n, ValueId axes, int64_t d) {
   Compose c(n);
   FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, axes, c.integer(d)));

@@ -22,8 +22,8 @@ Status requireIndices(NodeImporter &n, ValueId indices, size_t axis);
 Status requireDeclared(NodeImporter &n, ValueId asked, const Shape &declared,
                        std::optional<int64_t> open = std::nullopt);
 
-/// Reducing the input's sizes along the axes that a run says (input 1) is reducing them along one of `sets`. Where there
-/// are no axes, all are reduced, or, `noop`, none.
+/// Reducing the input's sizes along the axes that a run says (input 1) is reducing them along one of `sets`. Without
+/// axes all are reduced, or, `noop`, none.
 Status requireReduced(NodeImporter &n, const std::vector<std::vector<int64_t>> &sets, bool noop);
 
 /// The axes that a run says (input 1) are these ones, each named once.
