@@ -11,8 +11,7 @@ std::vector<RunSize> sizesFromDims(const bundle::Model &model, const std::vector
 std::vector<RunSize> sizesFromSymbols(const bundle::Model &model,
                                       const std::vector<int64_t> &values);
 
-/// Why no run can have these values of the symbols that inputs give; empty: one can. Those that are computed of them are
-/// added.
+/// Why no run can have these values of the symbols that inputs give; empty: one can. Adds those that are computed.
 std::string admit(const bundle::Model &model, std::vector<int64_t> &values);
 
 } // namespace fusec::rt

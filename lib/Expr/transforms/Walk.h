@@ -31,8 +31,7 @@ std::vector<uint64_t> axisDependences(const Body &body);
 void rebuild(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *steps,
              const std::function<NodeId(Body &body, const Scalar &copied, NodeId original)> &leaf);
 
-/// `value`, or the reduction's identity in runs where `e` has no points: a factor behind it may be a division by the sum
-/// of nothing there.
+/// `value`, or the reduction's identity in runs where `e` has no points: what it is divided by may be a sum of nothing.
 NodeId orIdentity(Body &body, const Equation &e, NodeId value, const std::vector<Symbol> &symbols);
 
 /// Number of elements under the symbols' opt values; for weighing costs only.
