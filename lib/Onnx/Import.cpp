@@ -67,6 +67,13 @@ static bool parseMessage(std::string_view bytes, google::protobuf::Message &mess
   return message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
 }
 
+/// Whether it is too much of something, whatever the sizes begin at.
+static bool isBeyondLimit(const Result<Graph> &imported) {
+  return !imported.ok() && std::ranges::any_of(imported.errors(), [](const Diagnostic &d) {
+    return d.id == Diag::LimitExceeded;
+  });
+}
+
 Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
                          Diagnostics *warnings) {
   onnx::ModelProto model;
@@ -97,7 +104,7 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
     const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
-    if (memory.sizes.hasEmpty() && leadsNowhere) {
+    if (memory.sizes.hasEmpty() && leadsNowhere && !isBeyondLimit(imported)) {
       memory.sizes.assumeNoneEmpty();
       sizeRounds = 0;
       continue;
