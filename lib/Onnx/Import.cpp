@@ -106,7 +106,7 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
     if (memory.sizes.hasEmpty() && leadsNowhere && !isBeyondLimit(imported)) {
       memory.sizes.assumeNoneEmpty();
-      sizeRounds = 0;
+      round = sizeRounds = 0;
       continue;
     }
     if (memory.sizes.hasDeclared() && leadsNowhere) {

@@ -8,7 +8,6 @@
 #include "Support/DimLimits.h"
 
 #include <algorithm>
-#include <array>
 
 namespace fusec {
 

@@ -250,6 +250,11 @@ std::optional<Shape> outputShape(NodeImporter &n, const ResizeForm &form,
   return made.ok() && declared == *made ? declared : std::nullopt;
 }
 
+/// An axis without elements stays one.
+Status mayBecome(const NodeImporter &n, const DimExpr &in, const DimExpr &out) {
+  return n.sizes().noLess(in, min(out, DimExpr(1)), "an empty axis cannot grow");
+}
+
 Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
                       const std::vector<size_t> &open) {
   const size_t count = form.axes.size();
@@ -283,6 +288,7 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
       return n.mismatch("an axis to resize is empty");
     if (out[d].isConst())
       FUSEC_CHECK(checkResized(n.sizes(), static_cast<double>(out[d].constValue())));
+    FUSEC_CHECK(mayBecome(n, in[d], out[d]));
     kept[d] = in[d];
   }
   if (kept != in)
@@ -337,6 +343,7 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
       out[d] = (*sizes)[i];
       if (out[d].isConst())
         FUSEC_CHECK(checkResized(n.sizes(), static_cast<double>(out[d].constValue())));
+      FUSEC_CHECK(mayBecome(n, in[d], out[d]));
       continue;
     }
     const double scale = valueOf(scales, i);

@@ -98,6 +98,12 @@ Status OpCheck::minRank(size_t i, int64_t least, std::string text) const {
   return expect(!has(i) || rank(i) >= least, std::move(text));
 }
 
+Status OpCheck::hasElements(size_t i, size_t axis, const std::string &text) const {
+  const DimExpr &size = shape(i)[axis];
+  FUSEC_CHECK(expect(!size.isConst(0), text));
+  return sizes.noLess(size, 1, text);
+}
+
 Status OpCheck::exactRank(size_t i, int64_t wanted) const {
   return expect(!has(i) || rank(i) == wanted,
                 "operand " + std::to_string(i) + " must have rank " + std::to_string(wanted));

@@ -59,6 +59,8 @@ public:
   /// Operand `i` has one of these ranks; nothing to check when absent, here and below.
   Status minRank(size_t i, int64_t rank, std::string text) const;
   Status exactRank(size_t i, int64_t rank) const;
+  /// Operand `i` has an element along the axis, in all runs; `text` says that it has none.
+  Status hasElements(size_t i, size_t axis, const std::string &text) const;
   Status oneNumber(size_t i) const;
   Status shapeIs(size_t i, const Shape &expected, const std::string &text) const;
   /// Operand `i` is a scale or a zero point: one number, or one for each of `count`.

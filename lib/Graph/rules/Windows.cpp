@@ -183,6 +183,8 @@ Result<Types> globalPool(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Float));
   FUSEC_CHECK(c.minRank(0, 3, "the data must have rank 3 or more"));
   Shape out = c.shape(0);
+  for (size_t d = 2; d < out.size(); ++d)
+    FUSEC_CHECK(c.hasElements(0, d, "an image is empty"));
   std::fill(out.begin() + 2, out.end(), DimExpr(1));
   return one(c.type(0), std::move(out));
 }

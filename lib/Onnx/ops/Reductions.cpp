@@ -115,8 +115,6 @@ Status reduce(NodeImporter &n) {
 Status argReduce(NodeImporter &n) {
   bool keep = n.attrInt("keepdims", 1) != 0;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
-  FUSEC_CHECK(n.sizes().atLeast(n.shape(0)[static_cast<size_t>(axis)], 1,
-                                "the axis of which one element's place is asked for"));
   return n.finish(*parseOpKind(n.op()), {n.id(0)}, {{"axis", axis}, {"keepdims", int64_t(keep)}});
 }
 

@@ -94,9 +94,11 @@ Status maxUnpool(NodeImporter &n) {
   if (out.size() != plane.size())
     return n.mismatch("the output shape must have the data's rank");
   DimExpr count = numElements(plane), given = numElements(in);
-  FUSEC_CHECK(requireBetween(n, n.id(1), Compose(n).integer(0),
-                             Compose(n).integer(count.constValue() - 1), DataTest::Places));
-  ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
+  Compose c(n);
+  const ValueId zeros = c.filled(n.type(0), 0, {count});
+  FUSEC_TRY(const ValueId places, c.extent(zeros, 0));
+  FUSEC_TRY(const ValueId last, c.binary(OpKind::Sub, places, c.integer(1)));
+  FUSEC_CHECK(requireBetween(n, n.id(1), c.integer(0), last, DataTest::Places));
   FUSEC_TRY(ValueId flat,
             n.emitOne(OpKind::ScatterElements,
                       {zeros, n.reshape(n.id(1), {given}), n.reshape(n.id(0), {given})},

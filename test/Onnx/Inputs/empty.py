@@ -148,6 +148,19 @@ CASES = [
     b = Constant<value_floats = [2.0]>()
     y = Where(c, a, b)
 }""", ROWS),
+    ("no region", """(float[b,2,h,8] x, float[n,4] z) => (y) {
+    n = Shape<start = 0, end = 1>(z)
+    i = ConstantOfShape<value = int64[1] {0}>(n)
+    y = RoiAlign<output_height = 2, output_width = 2, sampling_ratio = 1>(x, z, i)
+}""", [{"b": b, "h": h, "n": n} for b, h, n in ((1, 8, 0), (1, 8, 3), (2, 9, 1))]),
+    ("as large as 4", """(float[b,2,h,h] x) => (y) {
+    s = Constant<value_ints = [4, 4]>()
+    y = Resize<mode = "linear", axes = [2, 3]>(x, , , s)
+}""", [*IMAGES, {"b": 1, "h": 0}]),
+    ("one of an image", """(float[b,2,h,h] x) => (y, z) {
+    y = GlobalAveragePool(x)
+    z = GlobalMaxPool(x)
+}""", [*IMAGES, {"b": 1, "h": 0}]),
     # A branch of another rank, which no run of 1 and more takes: the size is 1 and more.
     ("branches of another rank", """(float[n,3] x) => (float[] y) {
     n = Shape<start = 0, end = 1>(x)
