@@ -47,7 +47,8 @@ def is_sane(node, x, y):
     return bool(((y >= x.min() - room) & (y <= x.max() + room)).all())
 
 
-# What ONNX calls invalid data: nothing outside the operand is read. A simulated GPU reports what is.
+# What ONNX calls invalid data: a CPU refuses it, and a GPU reads nothing outside the operand, which a simulated one would
+# report.
 TOLERATED = [
     ("sequence lengths beyond the sequence", lengths_at_run_time(), {"x": (5, 3, 2), "l": [9, -3, 1 << 62]}),
 ]
@@ -181,10 +182,10 @@ def main():
         print(f"{name}: {answers[0] if answers[0] == answers[1] else answers}")
     for name, proto, given in TOLERATED:
         inputs = arrays(given)
-        found = [ours(options, name, proto, inputs, target) for target in TARGETS]
-        same = all(isinstance(f, dict) for f in found) and np.array_equal(found[0]["y"], found[1]["y"])
-        inside = same and np.isin(found[0]["y"], inputs["x"]).all()
-        print(f"{name}: {'inside the operand' if inside else found}")
+        said, found = (ours(options, name, proto, inputs, target) for target in TARGETS)
+        inside = isinstance(found, dict) and np.isin(found["y"], inputs["x"]).all()
+        print(f"{name}: {said if isinstance(said, str) else 'runs'}")
+        print(f"{name}, on a GPU: {'inside the operand' if inside else found}")
     for rank in (2, 3):
         proto, given = far_samples(rank)
         inputs = arrays(given)
