@@ -47,8 +47,7 @@ def is_sane(node, x, y):
     return bool(((y >= x.min() - room) & (y <= x.max() + room)).all())
 
 
-# What ONNX calls invalid data: a CPU refuses it, and a GPU reads nothing outside the operand, which a simulated one would
-# report.
+# What ONNX calls invalid data: a CPU refuses it. A GPU reads nothing outside the operand: a simulated one would say so.
 TOLERATED = [
     ("sequence lengths beyond the sequence", lengths_at_run_time(), {"x": (5, 3, 2), "l": [9, -3, 1 << 62]}),
 ]
