@@ -74,3 +74,24 @@ def agrees(options, name, proto, runs, targets=TARGETS, flags=()):
             problem = ran(options, inputs, target, folder) or difference(proto, inputs, folder)
             wrong += [f"{target}: {word}: {problem}"] if problem else []
     print(f"{name}: {wrong[0] if wrong else 'same'}", flush=True)
+
+
+def is_refused(proto, inputs):
+    onnxruntime.set_default_logger_severity(4)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    try:
+        session.run(None, inputs)
+    except Exception:  # each of its errors is of a class of its own
+        return True
+    return False
+
+
+def served(options, name, proto, runs):
+    """Prints whether all runs that ONNX Runtime serves agree with it, and what is said of those that it refuses."""
+    refused = {word for word, inputs in runs if is_refused(proto, inputs)}
+    agrees(options, name, proto, [run for run in runs if run[0] not in refused])
+    for word, inputs in runs:
+        if word not in refused or options.only not in name:
+            continue
+        said = {ran(options, inputs, target, folder_of(options, name, target)) for target in TARGETS}
+        print(f"{name}, {word}: {' and '.join(sorted(said)) or 'runs'}", flush=True)

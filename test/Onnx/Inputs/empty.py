@@ -3,9 +3,6 @@ refuses has to be refused. Prints a line a model."""
 
 import compiled_run
 import numpy as np
-import onnxruntime
-
-onnxruntime.set_default_logger_severity(4)
 
 
 def model(text):
@@ -181,30 +178,8 @@ def inputs_of(proto, sizes):
     return made
 
 
-def is_refused(proto, inputs):
-    session = onnxruntime.InferenceSession(proto.SerializeToString())
-    try:
-        session.run(None, inputs)
-    except Exception:  # each of its errors is of a class of its own
-        return True
-    return False
-
-
-def check(options, name, proto, sizes):
-    """Prints whether all sizes that ONNX Runtime serves are, and what is said of the first one that it refuses."""
-    runs = [(str(s), inputs_of(proto, s)) for s in sizes]
-    refused = {word for word, inputs in runs if is_refused(proto, inputs)}
-    compiled_run.agrees(options, name, proto, [run for run in runs if run[0] not in refused])
-    for word, inputs in runs:
-        if word not in refused or options.only not in name:
-            continue
-        said = {compiled_run.ran(options, inputs, target, compiled_run.folder_of(options, name, target))
-                for target in compiled_run.TARGETS}
-        print(f"{name}, {word}: {' and '.join(sorted(said)) or 'runs'}", flush=True)
-
-
 if __name__ == "__main__":
     OPTIONS = compiled_run.read_options()
     for NAME, TEXT, SIZES in CASES:
         PROTO = model(TEXT)
-        check(OPTIONS, NAME, PROTO, SIZES)
+        compiled_run.served(OPTIONS, NAME, PROTO, [(str(s), inputs_of(PROTO, s)) for s in SIZES])
