@@ -12,8 +12,7 @@ Attributes Window::attributes() const {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
 }
 
-Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial,
-                          OpenPads openPads) {
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial) {
   constexpr int64_t kLargest = int64_t(1) << 31, kMostTaps = int64_t(1) << 24;
   size_t rank = spatial.size();
   Window w;
@@ -61,11 +60,9 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
       total = std::max<int64_t>((out - 1) * w.strides[i] + extent - in, 0);
     } else if (w.strides[i] == 1) {
       total = extent - 1;
-    } else if (openPads == OpenPads::Served) {
+    } else {
       w.open.push_back(i);
       total = 0;
-    } else {
-      return n.needsFixed("auto_pad with a stride needs fixed spatial sizes", spatial);
     }
     int64_t smaller = total / 2;
     w.pads[i] = w.moreAtEnd ? smaller : total - smaller;
@@ -74,12 +71,12 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
   return w;
 }
 
-Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId fill) {
+Result<PaddedData> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId fill) {
   Compose c(n);
   const size_t rank = n.shapeOf(x).size();
   auto axisOf = [](size_t open) { return static_cast<int64_t>(open) + 2; };
   auto number = [&](int64_t v) { return n.intsValue({v}); };
-  std::vector<ValueId> starts, ends;
+  std::vector<ValueId> begins, starts, ends;
   std::vector<int64_t> axes, pads(2 * rank, 0);
   for (size_t open : w.open) {
     const int64_t axis = axisOf(open), stride = w.strides[open],
@@ -104,6 +101,7 @@ Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId
     FUSEC_TRY(ValueId end, c.binary(OpKind::Add, start, length));
     pads[static_cast<size_t>(axis)] = pads[rank + static_cast<size_t>(axis)] = extent - 1;
     axes.push_back(axis);
+    begins.push_back(begin);
     starts.push_back(start);
     ends.push_back(end);
   }
@@ -112,8 +110,9 @@ Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId
     operands.insert(operands.end(), {kNoValue, fill});
   FUSEC_TRY(ValueId padded, n.emitOne(OpKind::Pad, std::move(operands),
                                       {{"mode", std::string("constant")}, {"pads", pads}}));
-  return n.emitOne(OpKind::SliceDynamic,
-                   {padded, c.concat(starts, 0), c.concat(ends, 0), n.intsValue(axes)});
+  FUSEC_TRY(ValueId cut, n.emitOne(OpKind::SliceDynamic, {padded, c.concat(starts, 0),
+                                                          c.concat(ends, 0), n.intsValue(axes)}));
+  return PaddedData{cut, std::move(begins)};
 }
 
 Attributes PoolForm::attributes() const {
@@ -122,15 +121,32 @@ Attributes PoolForm::attributes() const {
   return a;
 }
 
-Result<PoolForm> readPool(NodeImporter &n, const Shape &in, OpenPads openPads) {
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in) {
   if (in.size() < 3)
     return n.mismatch("the data must have rank 3 or more");
   if (!n.hasAttribute("kernel_shape"))
     return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
   Shape spatial(in.begin() + 2, in.end());
-  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial, openPads));
+  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
   int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
   return PoolForm{std::move(w), ceilMode};
+}
+
+Result<ValueId> meanOfWindows(NodeImporter &n, ValueId x, const PoolForm &form, bool includePad) {
+  Attributes attrs = form.attributes();
+  const bool isOpen = !form.window.open.empty();
+  attrs.emplace("count_include_pad", int64_t(includePad || isOpen));
+  if (!isOpen)
+    return n.emitOne(OpKind::AveragePool, {x}, std::move(attrs));
+  FUSEC_TRY(PaddedData padded, padOpenAxes(n, x, form.window, kNoValue));
+  FUSEC_TRY(ValueId mean, n.emitOne(OpKind::AveragePool, {padded.value}, attrs));
+  if (includePad)
+    return mean;
+  Compose c(n);
+  FUSEC_TRY(PaddedData ones,
+            padOpenAxes(n, c.filled(n.typeOf(x), 1, n.shapeOf(x)), form.window, kNoValue));
+  FUSEC_TRY(ValueId counted, n.emitOne(OpKind::AveragePool, {ones.value}, std::move(attrs)));
+  return c.binary(OpKind::Div, mean, counted);
 }
 
 } // namespace fusec

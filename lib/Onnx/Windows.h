@@ -13,16 +13,18 @@ struct Window {
   Attributes attributes() const;
 };
 
-/// Whether the caller makes pads that hang on sizes.
-enum class OpenPads { Refused, Served };
-
 /// Reads strides, dilations, pads and auto_pad; `kernel` are the sizes of the window. auto_pad is resolved
 /// with the sizes of `spatial`.
-Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial,
-                          OpenPads openPads = OpenPads::Refused);
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial);
+
+struct PaddedData {
+  ValueId value;
+  std::vector<ValueId>
+      begins; // how much is in front of the data along each open axis: vectors of one i64
+};
 
 /// x with `fill` (0 where it is absent) around its open axes, as far as the windows reach.
-Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &window, ValueId fill);
+Result<PaddedData> padOpenAxes(NodeImporter &n, ValueId x, const Window &window, ValueId fill);
 
 /// A pool over x [N, C, spatial...].
 struct PoolForm {
@@ -32,6 +34,9 @@ struct PoolForm {
 };
 
 /// Reads the attributes that all pools have; `in` is the shape of x.
-Result<PoolForm> readPool(NodeImporter &n, const Shape &in, OpenPads openPads = OpenPads::Refused);
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in);
+
+/// The means of x, floats, of which `includePad` counts the pads too.
+Result<ValueId> meanOfWindows(NodeImporter &n, ValueId x, const PoolForm &form, bool includePad);
 
 } // namespace fusec

@@ -221,7 +221,7 @@ Status averagePool(NodeImporter &n) {
   Compose c(n);
   Quantised q(n);
   bool channelsLast = n.attrInt("channels_last", 0) != 0;
-  int64_t includePad = n.attrInt("count_include_pad", 0) != 0;
+  const bool includePad = n.attrInt("count_include_pad", 0) != 0;
   FUSEC_TRY(UnaryOperands o, unaryOperands(n));
   if (n.hasAttribute("dilations"))
     return n.fail(Diag::BadAttribute, "the operator has no attribute 'dilations'");
@@ -231,8 +231,9 @@ Status averagePool(NodeImporter &n) {
   ValueId bytes = channelsLast ? c.transpose(n.id(0), channelsMoved(rank, true)) : n.id(0);
   const Shape shape = n.shapeOf(bytes);
   FUSEC_TRY(PoolForm form, readPool(n, shape));
-  bool whole = std::all_of(form.window.pads.begin(), form.window.pads.end(),
-                           [](int64_t p) { return p == 0; });
+  bool whole =
+      form.window.open.empty() && std::all_of(form.window.pads.begin(), form.window.pads.end(),
+                                              [](int64_t p) { return p == 0; });
   for (size_t i = 2; i < rank; ++i)
     whole = whole && shape[i].isConst(form.window.kernel[i - 2]);
   if (whole)
@@ -243,9 +244,7 @@ Status averagePool(NodeImporter &n) {
     std::fill(form.window.pads.begin(), form.window.pads.end(), 0);
     form.ceilMode = 0;
   }
-  Attributes attrs = form.attributes();
-  attrs.emplace("count_include_pad", includePad);
-  FUSEC_TRY(ValueId mean, n.emitOne(OpKind::AveragePool, {x}, std::move(attrs)));
+  FUSEC_TRY(ValueId mean, meanOfWindows(n, x, form, includePad));
   FUSEC_TRY(ValueId steps, c.binary(OpKind::Div, mean, o.y.scale));
   FUSEC_TRY(ValueId moved, c.binary(OpKind::Add, steps, q.f32(o.y.zero)));
   ValueId y = q.roundTo(moved, c.scalar(n.type(0), 0));

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/Windows.h"
 #include "Support/Diag.h"
@@ -22,11 +23,16 @@ Result<std::vector<int64_t>> kernelOf(NodeImporter &n, size_t w) {
 /// Weights at operand `w`.
 Status convolution(NodeImporter &n, OpKind op, size_t w) {
   FUSEC_TRY(std::vector<int64_t> kernel, kernelOf(n, w));
-  const OpenPads openPads = op == OpKind::Conv ? OpenPads::Served : OpenPads::Refused;
-  FUSEC_TRY(Window window, readWindow(n, std::move(kernel), spatialOf(n.shape(0)), openPads));
+  FUSEC_TRY(Window window, readWindow(n, std::move(kernel), spatialOf(n.shape(0))));
   std::vector<ValueId> in = n.ids();
   if (!window.open.empty()) {
-    FUSEC_TRY(in[0], padOpenAxes(n, in[0], window, kNoValue));
+    const bool hasZero = op != OpKind::Conv && n.has(2);
+    if (hasZero) {
+      FUSEC_CHECK(n.sameDim(numElements(n.shape(2)), DimExpr(1), "the elements of the zero point"));
+    }
+    FUSEC_TRY(PaddedData x,
+              padOpenAxes(n, in[0], window, hasZero ? n.reshape(in[2], {}) : kNoValue));
+    in[0] = x.value;
   }
   if (op == OpKind::Conv) // com.microsoft's FusedConv has one more
     in.resize(n.has(2) ? 3 : 2);
@@ -36,33 +42,70 @@ Status conv(NodeImporter &n) { return convolution(n, OpKind::Conv, 1); }
 Status convInteger(NodeImporter &n) { return convolution(n, OpKind::ConvInteger, 1); }
 Status qlinearConv(NodeImporter &n) { return convolution(n, OpKind::QLinearConv, 3); }
 
-/// The padding that makes the output as large as output_shape or auto_pad asks for.
-Status resolveTransposedPads(NodeImporter &n, Window &w, std::vector<int64_t> &outputPadding,
-                             const Shape &spatial, const std::vector<int64_t> &outputShape,
-                             const std::string &autoPad) {
+/// A ConvTranspose over sizes of `spatial`, whose pads follow from the sizes of its output.
+struct TransposedForm {
+  Window window;
+  std::vector<int64_t> outputPadding, outputShape;
+  bool moreAtEnd;                  // of two pads of which one is larger by 1
+  std::vector<int64_t> zeros = {}; // how much of outputPadding small data alone needs, by open axis
+
+  /// The output along axis i without pads, less what each element of the data adds to it.
+  int64_t natural(size_t i) const {
+    return outputPadding[i] + (window.kernel[i] - 1) * window.dilations[i] + 1;
+  }
+};
+
+/// The padding that makes the output as large as output_shape or auto_pad asks for. It hangs on open sizes where
+/// output_shape does: such axes get none, and zeros at their end if they may need some.
+Status resolveTransposedPads(NodeImporter &n, TransposedForm &form, const Shape &spatial) {
+  Window &w = form.window;
   size_t rank = spatial.size();
   for (size_t i = 0; i < rank; ++i) {
-    int64_t natural = outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1, total;
-    if (!spatial[i].isConst()) {
-      if (!outputShape.empty())
-        return n.needsFixed("output_shape needs fixed spatial sizes", spatial);
-      total = natural - w.strides[i]; // SAME: the output is stride times the input
+    const int64_t natural = form.natural(i), stride = w.strides[i];
+    int64_t total;
+    if (spatial[i].isConst()) {
+      const int64_t in = spatial[i].constValue();
+      const int64_t wanted = form.outputShape.empty() ? in * stride : form.outputShape[i];
+      total = stride * (in - 1) + natural - wanted;
+    } else if (form.outputShape.empty()) {
+      total = natural - stride; // SAME: the output is stride times the input
     } else {
-      int64_t in = spatial[i].constValue();
-      int64_t wanted = outputShape.empty() ? in * w.strides[i] : outputShape[i];
-      total = w.strides[i] * (in - 1) + natural - wanted;
+      w.open.push_back(i);
+      FUSEC_CHECK(n.sizes().atLeast(spatial[i], 1, "a spatial size"));
+      total = std::min<int64_t>(natural - form.outputShape[i], 0);
+      form.zeros.push_back(-total);
     }
     if (total < 0) { // larger than the kernel reaches: zeros at the end
       if (total < -(int64_t(1) << 31))
         return n.fail(Diag::BadAttribute, "output_shape is out of range");
-      outputPadding[i] -= total;
+      form.outputPadding[i] -= total;
       total = 0;
     }
     int64_t smaller = total / 2;
-    w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;
+    w.pads[i] = form.moreAtEnd ? smaller : total - smaller;
     w.pads[rank + i] = total - w.pads[i];
   }
   return success();
+}
+
+/// Of `y`, which has no pads along the open axes, what output_shape asks for.
+Result<ValueId> cutOpenAxes(NodeImporter &n, ValueId y, const TransposedForm &form) {
+  Compose c(n);
+  for (size_t k = 0; k < form.window.open.size(); ++k) {
+    const size_t open = form.window.open[k];
+    const auto axis = static_cast<int64_t>(open) + 2;
+    const int64_t wanted = form.outputShape[open];
+    FUSEC_TRY(const ValueId made, c.extent(y, axis));
+    FUSEC_TRY(const ValueId beyond, c.binary(OpKind::Sub, made, c.integer(wanted + form.zeros[k])));
+    FUSEC_TRY(const ValueId total, c.binary(OpKind::Max, beyond, c.integer(0)));
+    FUSEC_TRY(ValueId begin, c.binary(OpKind::Div, total, c.integer(2)));
+    if (!form.moreAtEnd) {
+      FUSEC_TRY(begin, c.binary(OpKind::Sub, total, begin));
+    }
+    FUSEC_TRY(const ValueId places, c.binary(OpKind::Add, c.iota(wanted), begin));
+    FUSEC_TRY(y, c.gather(y, places, axis));
+  }
+  return y;
 }
 
 Status convTranspose(NodeImporter &n) {
@@ -84,11 +127,19 @@ Status convTranspose(NodeImporter &n) {
       return n.fail(Diag::BadAttribute, "output_padding must not be negative");
   Shape unit(rank, DimExpr(1)); // auto_pad is resolved below, by the transposed rule
   FUSEC_TRY(Window w, readWindow(n, std::move(kernel), unit));
-  if (!outputShape.empty() || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER")
-    FUSEC_CHECK(resolveTransposedPads(n, w, outputPadding, spatial, outputShape, autoPad));
-  Attributes a = w.attributes();
-  a.emplace("output_padding", outputPadding);
-  return n.finish(OpKind::ConvTranspose, n.ids(), std::move(a));
+  TransposedForm form{std::move(w), std::move(outputPadding), std::move(outputShape),
+                      autoPad == "SAME_UPPER"};
+  if (!form.outputShape.empty() || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER")
+    FUSEC_CHECK(resolveTransposedPads(n, form, spatial));
+  Attributes a = form.window.attributes();
+  a.emplace("output_padding", form.outputPadding);
+  if (form.window.open.empty())
+    return n.finish(OpKind::ConvTranspose, n.ids(), std::move(a));
+  a.emplace("group", n.attrInt("group", 1));
+  FUSEC_TRY(const ValueId whole, n.emitOne(OpKind::ConvTranspose, n.ids(), std::move(a)));
+  FUSEC_TRY(const ValueId cut, cutOpenAxes(n, whole, form));
+  n.result(0, cut);
+  return success();
 }
 
 constexpr OpRow kRows[] = {

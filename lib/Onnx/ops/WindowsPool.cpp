@@ -11,40 +11,70 @@
 namespace fusec {
 namespace {
 
-/// A pool whose pads hang on sizes: they are no elements of a maximum, and none that a mean counts, if it does not
-/// count pads.
-Status openPool(NodeImporter &n, OpKind op, const PoolForm &form) {
-  const DType type = n.type(0);
-  if (op == OpKind::MaxPool) {
-    if (n.wants(1))
-      return n.needsFixed("auto_pad with a stride and indices needs fixed spatial sizes",
-                          n.shape(0));
-    const double least =
-        isFloat(type) ? -std::numeric_limits<double>::infinity() : (isSigned(type) ? -128.0 : 0.0);
-    if (!isFloat(type) && sizeInBytes(type) != 1)
-      return n.unsupported("auto_pad with a stride over integers whose sizes are not fixed");
-    FUSEC_TRY(ValueId x, padOpenAxes(n, n.id(0), form.window, n.scalarValue(type, least)));
-    return n.finish(op, {x}, form.attributes());
-  }
-  FUSEC_TRY(ValueId x, padOpenAxes(n, n.id(0), form.window, kNoValue));
-  if (n.attrInt("count_include_pad", 0) != 0)
-    return n.finish(op, {x}, form.attributes());
+/// The places `flat` of the padded data's elements as those of the data's, column-major in each image if the node
+/// says so.
+Result<ValueId> unpaddedPlaces(NodeImporter &n, const Window &w, ValueId flat,
+                               const PaddedData &padded) {
   Compose c(n);
-  Attributes all = form.attributes();
-  all.emplace("count_include_pad", int64_t(1));
-  FUSEC_TRY(ValueId ones, padOpenAxes(n, c.filled(type, 1, n.shape(0)), form.window, kNoValue));
-  FUSEC_TRY(ValueId sum, n.emitOne(op, {x}, all));
-  FUSEC_TRY(ValueId counted, n.emitOne(op, {ones}, std::move(all)));
-  FUSEC_TRY(ValueId mean, c.binary(OpKind::Div, sum, counted));
-  n.result(0, mean);
+  const auto rank = static_cast<int64_t>(n.shape(0).size());
+  const bool columnMajor = n.attrInt("storage_order", 0) != 0 && rank > 3;
+  std::vector<ValueId> places(static_cast<size_t>(rank));
+  ValueId rest = flat;
+  for (int64_t axis = rank - 1; axis >= 2; --axis) {
+    ValueId &at = places[static_cast<size_t>(axis)];
+    FUSEC_TRY(const ValueId size, c.extent(padded.value, axis));
+    FUSEC_TRY(at, n.emitOne(OpKind::Mod, {rest, size}, {{"fmod", int64_t(0)}}));
+    FUSEC_TRY(rest, c.binary(OpKind::Div, rest, size));
+    for (size_t k = 0; k < w.open.size(); ++k)
+      if (static_cast<int64_t>(w.open[k]) + 2 == axis) {
+        FUSEC_TRY(at, c.binary(OpKind::Sub, at, n.reshape(padded.begins[k], {})));
+      }
+  }
+  ValueId place = rest;
+  for (int64_t k = 2; k < rank; ++k) {
+    const int64_t axis = columnMajor ? rank + 1 - k : k;
+    FUSEC_TRY(const ValueId size, c.extent(n.id(0), axis));
+    FUSEC_TRY(const ValueId before, c.binary(OpKind::Mul, place, size));
+    FUSEC_TRY(place, c.binary(OpKind::Add, before, places[static_cast<size_t>(axis)]));
+  }
+  return place;
+}
+
+/// A maximum, of which pads are no elements, whose pads hang on sizes.
+Status openMaxPool(NodeImporter &n, const PoolForm &form) {
+  const DType type = n.type(0);
+  const double least =
+      isFloat(type) ? -std::numeric_limits<double>::infinity() : (isSigned(type) ? -128.0 : 0.0);
+  if (!isFloat(type) && sizeInBytes(type) != 1)
+    return n.unsupported("auto_pad with a stride over integers whose sizes are not fixed");
+  FUSEC_TRY(PaddedData x, padOpenAxes(n, n.id(0), form.window, n.scalarValue(type, least)));
+  Attributes attrs = form.attributes();
+  attrs.emplace("storage_order", int64_t(0));
+  FUSEC_TRY(std::vector<ValueId> made,
+            n.emit(OpKind::MaxPool, {x.value}, std::move(attrs), {}, {}, n.wants(1) ? 2 : 1));
+  if (n.wants(0))
+    n.result(0, made[0]);
+  if (n.wants(1)) {
+    FUSEC_TRY(const ValueId places, unpaddedPlaces(n, form.window, made[1], x));
+    n.result(1, places);
+  } else {
+    n.ignore("storage_order");
+  }
   return success();
 }
 
-Status pool(NodeImporter &n) {
-  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0), OpenPads::Served));
-  const OpKind op = *parseOpKind(n.op());
-  return form.window.open.empty() ? n.finish(op, {n.id(0)}, form.attributes())
-                                  : openPool(n, op, form);
+Status maxPool(NodeImporter &n) {
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  return form.window.open.empty() ? n.finish(OpKind::MaxPool, {n.id(0)}, form.attributes())
+                                  : openMaxPool(n, form);
+}
+
+Status averagePool(NodeImporter &n) {
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  const bool includePad = n.attrInt("count_include_pad", 0) != 0;
+  FUSEC_TRY(const ValueId mean, meanOfWindows(n, n.id(0), form, includePad));
+  n.result(0, mean);
+  return success();
 }
 
 /// p was a float in opset 1.
@@ -54,11 +84,16 @@ Attributes oldP(NodeImporter &n) {
   return {{"p", static_cast<int64_t>(n.attrFloat("p", 2.0))}};
 }
 
+/// Pads are zeros, which a norm does not see.
 Status lpPool(NodeImporter &n) {
   FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
   Attributes a = form.attributes();
   a.merge(oldP(n));
-  return n.finish(OpKind::LpPool, {n.id(0)}, std::move(a));
+  PaddedData x{n.id(0), {}};
+  if (!form.window.open.empty()) {
+    FUSEC_TRY(x, padOpenAxes(n, n.id(0), form.window, kNoValue));
+  }
+  return n.finish(OpKind::LpPool, {x.value}, std::move(a));
 }
 
 Status globalLpPool(NodeImporter &n) { return n.finish(OpKind::GlobalLpPool, {n.id(0)}, oldP(n)); }
@@ -115,12 +150,12 @@ Status maxUnpool(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"AveragePool", 1, kNewestOpset, 1, 1, 1, pool},
+    {"AveragePool", 1, kNewestOpset, 1, 1, 1, averagePool},
     {"GlobalAveragePool", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"GlobalLpPool", 1, kNewestOpset, 1, 1, 1, globalLpPool},
     {"GlobalMaxPool", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"LpPool", 1, kNewestOpset, 1, 1, 1, lpPool},
-    {"MaxPool", 1, kNewestOpset, 1, 1, 2, pool},
+    {"MaxPool", 1, kNewestOpset, 1, 1, 2, maxPool},
     {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool, "with an output shape, fixed shapes"},
 };
 
