@@ -42,6 +42,10 @@ public:
   /// Where the sizes are equal, or one of them is one number.
   ValueId binary(OpKind op, ValueId a, ValueId b) { return take(c.binary(op, a, b)); }
   ValueId where(ValueId condition, ValueId a, ValueId b) { return take(c.where(condition, a, b)); }
+  /// Over one axis, which stays.
+  ValueId sum(ValueId x, size_t axis) {
+    return take(c.reduce(OpKind::ReduceSum, x, {static_cast<int64_t>(axis)}, true));
+  }
   ValueId fromBool(ValueId condition) { return where(condition, number(1), number(0)); }
   /// Element `i` of a vector.
   ValueId element(ValueId vector, size_t i) {
@@ -67,9 +71,10 @@ public:
                                                  : DType::F32),
         result(c.cast(x, t)) {}
 
-  /// `scale`: nothing where it is the ratio of the sizes. `stretch`: by how much the filter is wider than the
-  /// input's elements are apart, as antialiasing makes it.
-  void axis(size_t axis, ValueId scale, ValueId begin, ValueId end, double stretch = 1) {
+  /// `scale`: nothing where it is the ratio of the sizes. `reach`: how many elements on either side of a position
+  /// count, or more, where antialiasing makes the filter as wide as the output's elements are apart.
+  void axis(size_t axis, ValueId scale, ValueId begin, ValueId end,
+            const std::optional<DimExpr> &reach) {
     const ValueId places = c.iota(out[axis]);
     in = f.size(result, axis);
     made = f.size(places, 0);
@@ -83,8 +88,10 @@ public:
     const ValueId x = position(c.cast(places, DType::F64), scale, begin, end);
     if (form.mode == "nearest")
       result = gathered(axis, nearest(x));
+    else if (reach)
+      result = antialiased(axis, x, scale, *reach);
     else
-      result = interpolated(axis, x, stretch);
+      result = interpolated(axis, x);
     if (!form.isCrop())
       return;
     ValueId here = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, x, 0),
@@ -153,36 +160,65 @@ private:
                    f.where(f.compare(OpKind::Less, d, 2), far, f.number(0)));
   }
 
-  ValueId interpolated(size_t axis, ValueId x, double stretch) {
-    const bool cubic = form.mode == "cubic";
-    const int first = static_cast<int>(std::floor(-(cubic ? 2.0 : 1.0) / stretch)) + 1;
+  /// The weight of taps at `places`, each at a distance from its position.
+  ValueId weightOf(ValueId place, ValueId distance) {
+    const ValueId w = weight(distance);
+    if (!form.excludeOutside)
+      return w;
+    const ValueId within = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, place, 0),
+                                    f.binary(OpKind::LessOrEqual, place, last));
+    return f.where(within, w, f.number(0));
+  }
+
+  /// What `part` is of the sum of all weights.
+  ValueId shareOf(ValueId part, ValueId all) {
+    return f.div(part, f.where(f.compare(OpKind::Equal, all, 0), f.number(1), all));
+  }
+
+  ValueId interpolated(size_t axis, ValueId x) {
+    const int first = form.mode == "cubic" ? -1 : 0;
     const ValueId base = f.plus(f.unary(OpKind::Ceil, x), -1), ratio = f.sub(x, base);
     std::vector<ValueId> places, weights;
     ValueId all = kNoValue;
     for (int tap = first; tap <= 1 - first; ++tap) {
-      ValueId distance = f.sub(f.number(tap), ratio);
-      if (stretch != 1)
-        distance = f.times(distance, stretch);
-      ValueId place = f.plus(base, tap), w = weight(distance);
-      if (form.excludeOutside) {
-        ValueId within = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, place, 0),
-                                  f.binary(OpKind::LessOrEqual, place, last));
-        w = f.where(within, w, f.number(0));
-      }
-      places.push_back(place);
-      weights.push_back(w);
-      all = all == kNoValue ? w : f.add(all, w);
+      places.push_back(f.plus(base, tap));
+      weights.push_back(weightOf(places.back(), f.sub(f.number(tap), ratio)));
+      all = all == kNoValue ? weights.back() : f.add(all, weights.back());
     }
-    const ValueId whole = f.where(f.compare(OpKind::Equal, all, 0), f.number(1), all);
     Shape column(out.size() - axis, DimExpr(1));
     column[0] = out[axis];
     ValueId sum = kNoValue;
     for (size_t k = 0; k < places.size(); ++k) {
-      ValueId share = n.reshape(c.cast(f.div(weights[k], whole), t), column);
+      ValueId share = n.reshape(c.cast(shareOf(weights[k], all), t), column);
       ValueId term = f.mul(gathered(axis, places[k]), share);
       sum = sum == kNoValue ? term : f.add(sum, term);
     }
     return sum;
+  }
+
+  /// As above, with an axis of taps, since their number may hang on sizes. Its weights are 0 beyond the filter.
+  ValueId antialiased(size_t axis, ValueId x, ValueId scale, const DimExpr &reach) {
+    const DimExpr count = reach * DimExpr(2);
+    const ValueId stretch = f.binary(OpKind::Min, scale, f.number(1));
+    const ValueId position = n.reshape(x, {out[axis], DimExpr(1)});
+    const ValueId base = f.plus(f.unary(OpKind::Ceil, position), -1);
+    const ValueId half = f.times(f.size(c.iota(count), 0), 0.5);
+    const ValueId tap = f.sub(f.plus(c.cast(c.iota(count), DType::F64), 1), half);
+    const ValueId place = f.add(base, tap);
+    const ValueId w = weightOf(place, f.mul(f.sub(place, position), stretch));
+    const ValueId share = c.cast(shareOf(w, f.sum(w, 1)), t);
+    Shape column(out.size() - axis + 1, DimExpr(1));
+    column[0] = out[axis];
+    column[1] = count;
+    const ValueId terms = f.mul(gathered(axis, place), n.reshape(share, std::move(column)));
+    return n.reshape(f.sum(terms, axis + 1), resized(axis));
+  }
+
+  /// The shape of the result so far where `axis` is resized.
+  Shape resized(size_t axis) {
+    Shape shape = n.shapeOf(result);
+    shape[axis] = out[axis];
+    return shape;
   }
 
   NodeImporter &n;
@@ -255,16 +291,33 @@ Status mayBecome(const NodeImporter &n, const DimExpr &in, const DimExpr &out) {
   return n.sizes().noLess(in, min(out, DimExpr(1)), "an empty axis cannot grow");
 }
 
+/// How many elements on either side of a position count where antialiasing makes the filter as wide as a scale says;
+/// nothing without it.
+std::optional<DimExpr> reachOf(const ResizeForm &form, double scale) {
+  if (!form.isWidening())
+    return std::nullopt;
+  return DimExpr(static_cast<int64_t>(std::ceil(form.reach() / std::min(scale, 1.0))));
+}
+
+/// No less than that for the scale that makes `out` elements of `in`. It is their ratio at least, and with a policy
+/// that of half an element less.
+std::optional<DimExpr> reachOf(const ResizeForm &form, const DimExpr &in, const DimExpr &out) {
+  if (!form.isWidening())
+    return std::nullopt;
+  const int64_t parts = form.isKeepingAspect() ? 2 : 1;
+  const DimExpr made = out * DimExpr(parts) - DimExpr(parts - 1);
+  return max(ceilDiv(in * DimExpr(parts * form.reach()), max(made, DimExpr(1))),
+             DimExpr(form.reach()));
+}
+
 Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
                       const std::vector<size_t> &open) {
   const size_t count = form.axes.size();
   const Shape in = n.shape(0);
-  if (form.mode != "nearest" && form.antialias && open.empty())
-    return n.needsFixed("with antialias the axes to resize must have fixed sizes", in);
-  if (form.mode != "nearest" && form.antialias)
+  if (form.isWidening() && form.isCrop() && operands.scales)
     return n.needsConstant(runTimeValues(operands, open) +
-                               " must be constant with antialias, where the number of elements "
-                               "that count hangs on them",
+                               " must be constant with antialias and a region, where the number of "
+                               "elements that count hangs on them",
                            open);
   std::optional<Shape> shape = computedShape(n, form, operands);
   const bool isDeclared = !shape;
@@ -319,7 +372,8 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
                                                : kNoValue;
     const ValueId begin = roi == kNoValue ? kNoValue : f.element(roi, i),
                   end = roi == kNoValue ? kNoValue : f.element(roi, i + count);
-    resizer.axis(static_cast<size_t>(form.axes[i]), scale, begin, end);
+    const auto d = static_cast<size_t>(form.axes[i]);
+    resizer.axis(d, scale, begin, end, reachOf(form, in[d], out[d]));
   }
   resizer.finish();
   return success();
@@ -359,7 +413,6 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
                           {in[d]});
     out[d] = *size;
   }
-  constexpr double kMostTaps = 64;
   Numbers f(n);
   Resizer resizer(n, x, form, out);
   for (size_t i = 0; i < count; ++i) {
@@ -367,15 +420,10 @@ Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const
     const bool isWhole = !form.isCrop() || (valueOf(roi, i) == 0 && valueOf(roi, i + count) == 1);
     if (isWhole && (sizes ? out[d] == in[d] : valueOf(scales, i) == 1))
       continue;
-    const bool stretches = form.antialias && form.mode != "nearest";
-    const double stretch = stretches && scales ? std::min(valueOf(scales, i), 1.0) : 1;
-    if (stretches && (!scales || 4 / stretch > kMostTaps))
-      return n.needsFixed("with antialias the number of elements that count hangs on sizes that "
-                          "must be fixed",
-                          {in[d], out[d]});
     resizer.axis(d, scales ? f.number(valueOf(scales, i)) : kNoValue,
                  form.isCrop() ? f.number(valueOf(roi, i)) : kNoValue,
-                 form.isCrop() ? f.number(valueOf(roi, i + count)) : kNoValue, stretch);
+                 form.isCrop() ? f.number(valueOf(roi, i + count)) : kNoValue,
+                 scales ? reachOf(form, valueOf(scales, i)) : reachOf(form, in[d], out[d]));
   }
   resizer.finish();
   return success();

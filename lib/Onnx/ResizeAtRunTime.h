@@ -14,6 +14,10 @@ struct ResizeForm {
 
   bool isCrop() const { return transform == "tf_crop_and_resize"; }
   bool isKeepingAspect() const { return policy != "stretch"; }
+  /// Where the output has fewer elements, the filter is wider.
+  bool isWidening() const { return antialias != 0 && mode != "nearest"; }
+  /// How far the filter reaches on either side of a position.
+  int64_t reach() const { return mode == "cubic" ? 2 : 1; }
 };
 
 /// The inputs of a Resize behind the data: scales or sizes, and the region of a crop (`roi`). Those that it lacks, or

@@ -88,7 +88,7 @@ Status resolveTransposedPads(NodeImporter &n, TransposedForm &form, const Shape 
   return success();
 }
 
-/// Of `y`, which has no pads along the open axes, what output_shape asks for.
+/// What output_shape asks for of `y`, which has no pads along the open axes.
 Result<ValueId> cutOpenAxes(NodeImporter &n, ValueId y, const TransposedForm &form) {
   Compose c(n);
   for (size_t k = 0; k < form.window.open.size(); ++k) {

@@ -134,8 +134,9 @@ scaled = node("Resize", ["x", "", "scales"], ["y"], name="resize", mode="linear"
 write("scaled", [scaled], by, out=(4, 6))
 write("undeclared", [scaled], by)
 write("misdeclared", [scaled], by, out=(4, 7))
-smooth = node("Resize", ["x", "", "scales"], ["y"], name="resize", mode="linear", antialias=1)
-write("smooth", [smooth], by, out=(4, 6))
+smooth = node("Resize", ["x", "whole", "scales"], ["y"], antialias=1, **crop)
+whole = numpy_helper.from_array(np.array([0, 0, 1, 1], np.float32), "whole")
+write("smooth", [smooth], by, constants=[whole], out=(4, 6))
 
 # A loop is served whatever it carries where it never runs.
 names = [info("i", INT64, ()), info("go", BOOL, ()), info("v", FLOAT, (2, 3))]
