@@ -112,10 +112,12 @@ public:
   Status broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const;
   /// numpy's rule for a product of matrices: [M,K] x [K,N], leading axes broadcast, a vector loses its axis.
   Result<Shape> matMul(const Shape &a, const Shape &b) const;
-  /// The size of each letter of an equation's terms, one letter an axis of the operand. Operands broadcast 1 against n;
-  /// the axes of one operand, of which a diagonal is taken, do not. `called` names a letter.
+  /// The size of each letter of an equation's terms, one letter an axis of the operand. Operands broadcast 1 against n,
+  /// and where a run may say so letters of the result alone, `kept`; the axes of one operand, of which a diagonal is
+  /// taken, do not. `called` names a letter.
   Result<std::map<char, DimExpr>> einsum(const std::vector<std::string> &terms,
                                          const std::vector<const Shape *> &shapes,
+                                         const std::string &kept,
                                          const std::function<std::string(char)> &called) const;
   /// A scale or a zero point, called `name`: one number, or one for each of `count`.
   Status quantParameter(const Shape &given, const DimExpr &count, const std::string &name) const;

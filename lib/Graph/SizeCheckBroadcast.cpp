@@ -127,7 +127,7 @@ Result<Shape> SizeCheck::matMul(const Shape &a, const Shape &b) const {
 
 Result<std::map<char, DimExpr>>
 SizeCheck::einsum(const std::vector<std::string> &terms, const std::vector<const Shape *> &shapes,
-                  const std::function<std::string(char)> &called) const {
+                  const std::string &kept, const std::function<std::string(char)> &called) const {
   std::map<char, DimExpr> sizes;
   for (size_t i = 0; i < terms.size(); ++i)
     for (size_t d = 0; d < terms[i].size(); ++d) {
@@ -135,12 +135,18 @@ SizeCheck::einsum(const std::vector<std::string> &terms, const std::vector<const
       const DimExpr &own = (*shapes[i])[d];
       const std::string what = "the sizes of " + called(letter);
       auto [it, isNew] = sizes.emplace(letter, own);
-      if (size_t first = terms[i].find(letter); first < d)
+      DimExpr &size = it->second;
+      if (size_t first = terms[i].find(letter); first < d) {
         FUSEC_CHECK(sameDim((*shapes[i])[first], own, what));
-      else if (it->second.isConst(1))
-        it->second = own;
-      else if (!isNew && !own.isConst(1))
-        FUSEC_CHECK(sameDim(it->second, own, what));
+      } else if (size.isConst(1)) {
+        size = own;
+      } else if (!isNew && !own.isConst(1)) {
+        if (kept.find(letter) == std::string::npos || mustDiffer(size, own)) {
+          FUSEC_CHECK(sameDim(size, own, what));
+        } else {
+          FUSEC_TRY(size, broadcast(size, own, false));
+        }
+      }
     }
   return sizes;
 }

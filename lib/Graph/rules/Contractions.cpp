@@ -53,11 +53,11 @@ Result<Types> einsum(const OpCheck &c) {
       return bad("term " + std::to_string(i) + " does not fit its operand");
     shapes.push_back(&c.shape(i));
   }
-  FUSEC_TRY(auto sizes, c.sizes.einsum(terms, shapes, [](char letter) {
+  const std::string result = equation.substr(arrow + 2);
+  FUSEC_TRY(auto sizes, c.sizes.einsum(terms, shapes, result, [](char letter) {
     return std::string("'") + letter + "'";
   }));
   Shape out;
-  std::string result = equation.substr(arrow + 2);
   for (size_t k = 0; k < result.size(); ++k) {
     auto it = sizes.find(result[k]);
     if (it == sizes.end() || result.find(result[k], k + 1) != std::string::npos)

@@ -47,10 +47,11 @@ Result<Types> roiAlign(const OpCheck &c) {
                                 "output_height and output_width must be between 1 and 2^20, and "
                                 "sampling_ratio between 0 and 2^10"));
   FUSEC_CHECK(c.kind(0, Kind::Float));
-  FUSEC_CHECK(
-      c.expect(c.rank(0) == 4 && c.rank(1) == 2 && c.shape(1)[1].isConst(4) && c.rank(2) == 1 &&
-                   c.type(1) == c.type(0) && c.type(2) == DType::I64,
-               "an image [N, C, H, W], regions [R, 4] of its type and R indices are needed"));
+  const char *text = "an image [N, C, H, W], regions [R, 4] of its type and R indices are needed";
+  FUSEC_CHECK(c.expect(c.rank(0) == 4 && c.rank(1) == 2 && c.rank(2) == 1 &&
+                           c.type(1) == c.type(0) && c.type(2) == DType::I64,
+                       text));
+  FUSEC_CHECK(c.sizes.sameShape({c.shape(1)[1]}, {DimExpr(4)}, text));
   FUSEC_CHECK(c.sameDim(c.shape(1)[0], c.shape(2)[0], "regions and their indices"));
   for (size_t d : {2, 3})
     FUSEC_CHECK(c.hasElements(0, d, "an image is empty"));
@@ -97,8 +98,7 @@ Result<Types> col2Im(const OpCheck &c) {
     out.push_back(size);
   }
   const char *fit = "the data does not fit image and block";
-  FUSEC_CHECK(c.fixed(c.shape(0)[1], "the number of channels must be fixed"));
-  FUSEC_CHECK(c.expect(c.shape(0)[1].constValue() % area == 0, fit));
+  FUSEC_CHECK(c.sizes.multiple(c.shape(0)[1], area, "the number of channels"));
   FUSEC_CHECK(c.sizes.sameShape({c.shape(0)[2]}, {DimExpr(positions)}, fit));
   out[1] = floorDiv(c.shape(0)[1], DimExpr(area));
   return one(c.type(0), std::move(out));

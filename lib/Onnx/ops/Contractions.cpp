@@ -89,7 +89,6 @@ Status einsum(NodeImporter &n) {
     for (char c : terms[i])
       ++uses[c];
   }
-  FUSEC_TRY(auto sizes, n.sizes().einsum(terms, shapes, called));
   if (isExplicit) {
     if (size_t at = right.find("...");
         at != std::string::npos && right.find("...", at + 3) != std::string::npos)
@@ -101,6 +100,7 @@ Status einsum(NodeImporter &n) {
       if (count == 1 && spare.find(c) == std::string::npos)
         right += c;
   }
+  FUSEC_TRY(auto sizes, n.sizes().einsum(terms, shapes, right, called));
   std::string equation;
   for (size_t i = 0; i < terms.size(); ++i)
     equation += (i ? "," : "") + terms[i];

@@ -63,11 +63,17 @@ Result<ValueId> gridPositions(NodeImporter &n, const DimExpr &size, DType t, boo
 /// grid[n, at..., k] = theta[n, k, 0] * x + theta[n, k, 1] * y (+ theta[n, k, 2] * z) + theta[n, k, last]
 Status affineGrid(NodeImporter &n) {
   const Shape theta = n.shape(0);
-  const bool isPlane = n.rank(0) == 3 && theta[1].isConst(2) && theta[2].isConst(3);
-  if (!isFloat(n.type(0)) ||
-      !(isPlane || (n.rank(0) == 3 && theta[1].isConst(3) && theta[2].isConst(4))))
-    return n.mismatch("theta must be floats of the shape [N, 2, 3] or [N, 3, 4]");
-  const size_t rank = isPlane ? 2 : 3;
+  const char *text = "theta must be floats of the shape [N, 2, 3] or [N, 3, 4]";
+  if (!isFloat(n.type(0)) || n.rank(0) != 3)
+    return n.mismatch(text);
+  const auto isOf = [&](int64_t axes) {
+    return theta[1].isConst(axes) || theta[2].isConst(axes + 1) || n.shape(1) == Shape{axes + 2};
+  };
+  if (!isOf(2) && !isOf(3))
+    return n.mismatch(text);
+  const size_t rank = isOf(2) ? 2 : 3;
+  const DimExpr axes = static_cast<int64_t>(rank);
+  FUSEC_CHECK(n.sizes().sameShape({theta[1], theta[2]}, {axes, axes + DimExpr(1)}, text));
   const DType t = n.type(0) == DType::F64 ? DType::F64 : DType::F32;
   const bool alignCorners = n.attrInt("align_corners", 0) != 0;
   const DimExpr batch = theta[0];

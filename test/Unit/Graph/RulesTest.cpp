@@ -329,7 +329,7 @@ TEST_CASE("a diagonal needs equal sizes, other axes of a letter broadcast") {
     std::vector<const Shape *> list;
     for (const Shape &s : shapes)
       list.push_back(&s);
-    return sizes.einsum(terms, list, [](char c) { return std::string(1, c); });
+    return sizes.einsum(terms, list, "ik", [](char c) { return std::string(1, c); });
   };
   auto both = einsum({"ij", "jk"}, {{2, 1}, {3, 4}});
   REQUIRE(both.ok());
