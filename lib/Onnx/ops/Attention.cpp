@@ -16,30 +16,59 @@ namespace fusec {
 
 Result<ValueId> splitHeads(NodeImporter &n, Compose &c, ValueId x, int64_t heads) {
   const Shape s = n.shapeOf(x);
-  if (heads < 1 || !s[2].isConst() || s[2].constValue() % heads)
+  if (heads < 1 || (s[2].isConst() && s[2].constValue() % heads))
     return n.fail(Diag::BadAttribute, "q_num_heads and kv_num_heads must divide the last axis");
-  ValueId wide = n.reshape(x, {s[0], s[1], DimExpr(heads), DimExpr(s[2].constValue() / heads)});
+  FUSEC_CHECK(n.sizes().multiple(s[2], heads, "the last axis"));
+  ValueId wide = n.reshape(x, {s[0], s[1], DimExpr(heads), floorDiv(s[2], DimExpr(heads))});
   return c.transpose(wide, {0, 2, 1, 3});
 }
 
-ValueId repeatHeads(NodeImporter &n, ValueId x, int64_t times) {
-  if (times == 1)
-    return x;
-  Shape s = n.shapeOf(x);
-  Shape inner{s[0], s[1], DimExpr(1), s[2], s[3]}, wide{s[0], s[1], DimExpr(times), s[2], s[3]};
-  return n.reshape(Compose(n).expand(n.reshape(x, inner), wide),
-                   {s[0], s[1] * DimExpr(times), s[2], s[3]});
+Status headsFit(NodeImporter &n, const DimExpr &heads, const DimExpr &ofKeys,
+                const DimExpr &ofValues) {
+  const char *text = "the number of query heads must be a multiple of that of keys and values";
+  FUSEC_CHECK(n.sizes().sameShape({ofValues}, {ofKeys}, text));
+  if (ofKeys.isConst(0) ||
+      (heads.isConst() && ofKeys.isConst() && heads.constValue() % ofKeys.constValue() != 0))
+    return n.mismatch(text);
+  if (heads == ofKeys || (heads.isConst() && ofKeys.isConst()))
+    return success();
+  return n.sizes().sameShape({heads}, {ofKeys * floorDiv(heads, max(ofKeys, DimExpr(1)))}, text,
+                             Need::Tested);
 }
 
-Result<double> attentionScale(NodeImporter &n, const DimExpr &headSize) {
-  if (!headSize.isConst() && !n.hasAttribute("scale"))
-    return n.undecided("without a scale the head size must be fixed, by --shape or --dim");
-  const double usual =
-      headSize.isConst() ? 1 / std::sqrt(static_cast<double>(headSize.constValue())) : 0;
+Result<ValueId> repeatHeads(NodeImporter &n, ValueId x, ValueId q) {
+  const Shape s = n.shapeOf(x);
+  const DimExpr heads = n.shapeOf(q)[1];
+  Compose c(n);
+  if (heads == s[1])
+    return x;
+  if (!heads.isConst() || !s[1].isConst()) {
+    FUSEC_TRY(const ValueId all, c.extent(q, 1));
+    FUSEC_TRY(const ValueId own, c.extent(x, 1));
+    FUSEC_TRY(const ValueId times, c.binary(OpKind::Div, all, own));
+    FUSEC_TRY(const ValueId places, c.binary(OpKind::Div, c.iota(heads), times));
+    return c.gather(x, places, 1);
+  }
+  const DimExpr times = heads.constValue() / s[1].constValue();
+  const Shape inner{s[0], s[1], DimExpr(1), s[2], s[3]}, wide{s[0], s[1], times, s[2], s[3]};
+  return n.reshape(c.expand(n.reshape(x, inner), wide), {s[0], heads, s[2], s[3]});
+}
+
+Result<ValueId> rootOfScale(NodeImporter &n, ValueId q) {
+  const DType type = n.typeOf(q);
+  const DimExpr size = n.shapeOf(q)[3];
+  Compose c(n);
+  if (!size.isConst() && !n.hasAttribute("scale")) {
+    FUSEC_TRY(const ValueId count, c.extent(q, 3));
+    FUSEC_TRY(const ValueId root,
+              c.binary(OpKind::Pow, c.cast(count, DType::F64), c.scalar(DType::F64, -0.25)));
+    return c.cast(root, type);
+  }
+  const double usual = size.isConst() ? 1 / std::sqrt(static_cast<double>(size.constValue())) : 0;
   const double scale = n.attrFloat("scale", usual);
   if (!(scale >= 0))
     return n.unsupported("a negative scale");
-  return scale;
+  return c.scalar(type, std::sqrt(scale));
 }
 
 Result<DType> softmaxPrecision(NodeImporter &n, DType otherwise) {
@@ -64,10 +93,10 @@ public:
     FUSEC_CHECK(operands());
     FUSEC_CHECK(bounds());
     DType type = n.typeOf(q);
-    FUSEC_TRY(double scale, attentionScale(n, n.shapeOf(q)[3]));
-    ValueId root = c.scalar(type, std::sqrt(scale));
+    FUSEC_TRY(const ValueId root, rootOfScale(n, q));
     FUSEC_TRY(ValueId scaledQ, c.binary(OpKind::Mul, q, root));
-    FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, k, times), root));
+    FUSEC_TRY(const ValueId keys, repeatHeads(n, k, q));
+    FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, keys, root));
     FUSEC_TRY(ValueId scores, c.matMul(scaledQ, c.transpose(scaledK, {0, 1, 3, 2})));
     int64_t mode = n.attrInt("qk_matmul_output_mode", 0);
     if (mode < 0 || mode > 3)
@@ -93,7 +122,8 @@ public:
     weights = c.cast(weights, type);
     if (mode == 3)
       n.result(3, weights);
-    FUSEC_TRY(ValueId y, c.matMul(weights, repeatHeads(n, v, times)));
+    FUSEC_TRY(const ValueId values, repeatHeads(n, v, q));
+    FUSEC_TRY(ValueId y, c.matMul(weights, values));
     if (flat) {
       ValueId rows = c.transpose(y, {0, 2, 1, 3});
       const Shape s = n.shapeOf(rows);
@@ -120,16 +150,7 @@ private:
       FUSEC_TRY(k, splitHeads(n, c, k, groups));
       FUSEC_TRY(v, splitHeads(n, c, v, groups));
     }
-    if (!n.shapeOf(q)[1].isConst() || !n.shapeOf(k)[1].isConst())
-      return n.needsFixed("the number of heads must be fixed", {n.shapeOf(q)[1], n.shapeOf(k)[1]});
-    heads = n.shapeOf(q)[1].constValue();
-    groups = n.shapeOf(k)[1].constValue();
-    const char *multiple =
-        "the number of query heads must be a multiple of that of keys and values";
-    if (groups < 1 || heads % groups)
-      return n.mismatch(multiple);
-    FUSEC_CHECK(n.sizes().sameShape({n.shapeOf(v)[1]}, {DimExpr(groups)}, multiple));
-    times = heads / groups;
+    FUSEC_CHECK(headsFit(n, n.shapeOf(q)[1], n.shapeOf(k)[1], n.shapeOf(v)[1]));
     if (n.has(4) != n.has(5))
       return n.fail(Diag::BadGraph, "past_key and past_value must be given together");
     if (n.has(4)) {
@@ -303,7 +324,6 @@ private:
   Compose c;
   ValueId q = kNoValue, k = kNoValue, v = kNoValue;
   bool flat = false;
-  int64_t times = 1;             // query heads for each key head
   int64_t left = -1, right = -1; // keys seen beside a query's own; -1: all
   ValueId allowed = kNoValue;    // bool: which keys take part; all without it
 };

@@ -2,8 +2,6 @@
 #include "Onnx/ops/Attention.h"
 #include "Support/Diag.h"
 
-#include <cmath>
-
 // FlexAttention of domain ai.onnx.preview: q [B,H,S,D], k [B,G,T,D], v [B,G,T,E], with H a multiple of G:
 //   y = prob_mod(softmax(score_mod((q * sqrt(s)) (k * sqrt(s))^T))) v
 // where softmax_precision, f32 or wider without it, is the type from the scores on. Both graphs are written in place.
@@ -37,22 +35,18 @@ Status flexAttention(NodeImporter &n) {
       n.type(2) != type)
     return n.mismatch("q, k and v must have one float type and rank 4");
   const Shape q = n.shape(0), k = n.shape(1), v = n.shape(2);
-  if (!q[1].isConst() || !k[1].isConst())
-    return n.undecided("the number of heads must be fixed");
-  const int64_t heads = q[1].constValue(), groups = k[1].constValue();
-  if (groups < 1 || heads % groups || v[1] != k[1])
-    return n.mismatch("the number of query heads must be a multiple of that of keys and values");
+  FUSEC_CHECK(headsFit(n, q[1], k[1], v[1]));
   FUSEC_TRY(DType precision, softmaxPrecision(n, type == DType::F64 ? type : DType::F32));
-  FUSEC_TRY(double scale, attentionScale(n, q[3]));
-  ValueId root = c.scalar(type, std::sqrt(scale));
+  FUSEC_TRY(const ValueId root, rootOfScale(n, n.id(0)));
   FUSEC_TRY(ValueId scaledQ, c.binary(OpKind::Mul, n.id(0), root));
-  FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, n.id(1), heads / groups), root));
+  FUSEC_TRY(const ValueId keys, repeatHeads(n, n.id(1), n.id(0)));
+  FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, keys, root));
   FUSEC_TRY(ValueId scores, c.matMul(scaledQ, c.transpose(scaledK, {0, 1, 3, 2})));
   FUSEC_TRY(scores, modified(n, "score_mod", c.cast(scores, precision)));
   ValueId weights = c.like(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}});
   FUSEC_TRY(weights, modified(n, "prob_mod", weights));
-  ValueId values = c.cast(repeatHeads(n, n.id(2), heads / groups), precision);
-  FUSEC_TRY(ValueId y, c.matMul(weights, values));
+  FUSEC_TRY(const ValueId values, repeatHeads(n, n.id(2), n.id(0)));
+  FUSEC_TRY(ValueId y, c.matMul(weights, c.cast(values, precision)));
   n.result(0, c.cast(y, type));
   return success();
 }

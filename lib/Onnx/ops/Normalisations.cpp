@@ -12,10 +12,8 @@ constexpr double kEpsilon = static_cast<double>(1e-5f);
 Status vectorOf(NodeImporter &n, size_t i, const DimExpr &size, const char *what) {
   if (!n.has(i))
     return success();
-  if (n.shape(i) != Shape{size})
-    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()),
-                      n.shape(i), {size});
-  return success();
+  return n.sizes().sameShape(n.shape(i), {size},
+                             std::string(what) + " must be a vector of " + size.str(n.symbols()));
 }
 
 /// Opset 14's training mode: the batch's own mean and variance, computed in f32 or wider, and what becomes of the

@@ -20,15 +20,19 @@ Status rotaryEmbedding(NodeImporter &n) {
   ValueId x = n.id(0);
   Shape s = n.shape(0);
   if (flat) {
-    if (heads < 1 || !s[2].isConst() || s[2].constValue() % heads)
+    if (heads < 1 || (s[2].isConst() && s[2].constValue() % heads))
       return n.fail(Diag::BadAttribute, "num_heads must divide the last axis");
-    x = n.reshape(x, {s[0], s[1], DimExpr(heads), DimExpr(s[2].constValue() / heads)});
+    FUSEC_CHECK(n.sizes().multiple(s[2], heads, "the last axis"));
+    x = n.reshape(x, {s[0], s[1], DimExpr(heads), floorDiv(s[2], DimExpr(heads))});
   } else {
     x = c.transpose(x, {0, 2, 1, 3});
   }
   const Shape rows = n.shapeOf(x); // [B, S, H, D]
-  if (!rows[3].isConst())
+  if (!rows[3].isConst()) {
+    if (const Shape &cos = n.shape(1); dims == 0 && !cos.empty() && cos.back().isConst())
+      FUSEC_CHECK(n.sameDim(rows[3], cos.back() * DimExpr(2), "the sizes of a head"));
     return n.needsFixed("the head size must be fixed", {rows[3]});
+  }
   int64_t head = rows[3].constValue();
   if (dims == 0)
     dims = head;
@@ -116,11 +120,16 @@ Status causalConv(NodeImporter &n) {
   if (activation != "none")
     y = c.like(OpKind::Swish, {y}, {{"alpha", 1.0}});
   n.result(0, y);
-  if (n.wants(1)) {
-    if (!x[2].isConst())
-      return n.needsFixed("the length must be fixed where the new state is an output", {x[2]});
-    n.result(1, c.slice(padded, 2, x[2].constValue(), kernel - 1));
-  }
+  if (!n.wants(1))
+    return success();
+  const auto shapeOf = [&](ValueId value) {
+    return n.emitOne(OpKind::Shape, {value}, {{"start", int64_t(2)}, {"end", int64_t(3)}});
+  };
+  FUSEC_TRY(const ValueId length, shapeOf(n.id(0)));
+  FUSEC_TRY(const ValueId end, shapeOf(padded));
+  FUSEC_TRY(const ValueId last,
+            n.emitOne(OpKind::SliceDynamic, {padded, length, end, n.intsValue({2})}));
+  n.result(1, last);
   return success();
 }
 

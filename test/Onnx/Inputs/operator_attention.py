@@ -1,4 +1,4 @@
-"""LinearAttention and FlexAttention: see operators.py."""
+"""LinearAttention, CausalConvWithState and FlexAttention: see operators.py."""
 
 import numpy as np
 from onnx import helper, numpy_helper
@@ -16,6 +16,15 @@ def linear_attention(rule, tokens, sharing=1, per_entry=True, shared_beta=False,
     tolerance = 1e-5 if kind == np.float32 else 2e-3
     return case(name, "LinearAttention", 27, inputs, outputs=("y", "state"), tolerance=tolerance, update_rule=rule,
                 q_num_heads=2 * sharing, kv_num_heads=2, **extra)
+
+
+def causal_conv(tokens, kernel):
+    draw = lambda *shape: RNG.standard_normal(shape).astype(np.float32)
+    inputs = {"x": draw(2, 3, tokens), "w": draw(3, 1, kernel), "bias": None, "past": draw(2, 3, kernel - 1)}
+    whole = np.concatenate([inputs["past"], inputs["x"]], 2)
+    y = sum(whole[:, :, k:k + tokens] * inputs["w"][:, :, k] for k in range(kernel))
+    return case(f"CausalConvWithState of {tokens} tokens, {kernel}", "CausalConvWithState", 27, inputs,
+                [y, whole[:, :, tokens:]], outputs=("y", "state"), constants=("w",))
 
 
 def modifier(name, nodes, data=()):
@@ -53,8 +62,11 @@ ATTENTION = [
     linear_attention("gated_delta", 4, 2, past=np.float32, kind=np.float16),
     linear_attention("gated_delta", 1, 1, False, True, np.float32),
     symbolic(linear_attention("gated_delta", 5, 2, False), q=ROWS, k=ROWS, v=ROWS, decay=ROWS, beta=ROWS),
+    *(symbolic(causal_conv(t, k), x=("b", None, "n"), past=("b",)) for t, k in ((1, 4), (6, 3))),
+    symbolic(causal_conv(2, 3), x="bcn", past="dek"),
     flex_attention("both graphs", score_mod=capped(), prob_mod=squared()),
     symbolic(flex_attention("symbols", score_mod=capped()), q=("b", None, "s"), k=("b", None, "t"), v=("b", None, "t")),
+    symbolic(flex_attention("any heads"), q="bhsd", k="cgte", v="fiuw"),
     flex_attention("f16", np.float16, prob_mod=squared()),
     flex_attention("f64 in f32", np.float64, softmax_precision=1, scale=0.2),
 ]

@@ -132,6 +132,7 @@ NORMS = [
     batch_norm((2, 3, 7), np.float32, outputs=("y",)),
     batch_norm((2, 3, 7), np.float16, outputs=("y", "mean2")),
     symbolic(batch_norm((2, 3, 7), np.float32), x=("b", None, "n")),
+    symbolic(batch_norm((2, 3, 5), np.float32), x="bcn", s="k", b="l", mean="m", var="v"),
 ]
 
 
