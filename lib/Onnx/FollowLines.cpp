@@ -49,7 +49,6 @@ public:
     switch (node.op) {
     case CumSum: return {running(Op::Add)};
     case CumProd: return {running(Op::Mul)};
-    case MatMul: return {products()};
     case TopK: return ordered(dimsOf(node.outputs[0])[axis()], node.intAttr("largest") != 0, false);
     case ReduceProd: return {reduced(Op::Mul)};
     case ReduceMax: return {reduced(Op::Max)};
@@ -138,40 +137,6 @@ private:
     return made;
   }
 
-  std::optional<Elements> products() const {
-    Dims a = dimsOf(node.inputs[0]), b = dimsOf(node.inputs[1]), to = dimsOf(node.outputs[0]);
-    if (b.size() == 1) {
-      b.push_back(1);
-      to.push_back(1);
-    }
-    if (a.size() == 1) {
-      a.insert(a.begin(), 1);
-      to.insert(to.end() - 1, 1);
-    }
-    if (data.empty() || other.empty())
-      return std::nullopt;
-    const int64_t rows = a[a.size() - 2], depth = a.back(), columns = b.back();
-    for (Dims *dims : {&a, &b, &to})
-      dims->resize(dims->size() - 2);
-    Elements made;
-    const auto count = *followedCount(graph.value(node.outputs[0]));
-    for (int64_t flat = 0; flat < count; ++flat) {
-      const int64_t matrix = flat / (rows * columns), row = flat / columns % rows;
-      const auto left = static_cast<int64_t>(broadcastIndex(a, to, matrix)) * rows + row,
-                 right = static_cast<int64_t>(broadcastIndex(b, to, matrix)) * depth;
-      std::optional<Id> sum;
-      for (int64_t k = 0; k < depth; ++k) {
-        const auto term = apply(Op::Mul, data[static_cast<size_t>(left * depth + k)],
-                                other[static_cast<size_t>((right + k) * columns + flat % columns)]);
-        sum = term && k > 0 ? apply(Op::Add, *sum, *term) : term;
-        if (!sum)
-          return std::nullopt;
-      }
-      made.push_back(*sum);
-    }
-    return made;
-  }
-
   /// Values and places of the first `count` elements of each line, the smallest or `largest` ones in front. Equal ones
   /// stand as they do in the line, with `lastInFront` the other way round.
   std::vector<std::optional<Elements>> ordered(int64_t count, bool largest,
@@ -226,10 +191,6 @@ private:
   const DType type;
 };
 
-} // namespace
-
-namespace {
-
 bool isReduction(OpKind op) {
   using enum OpKind;
   constexpr OpKind kReductions[] = {ReduceL1,   ReduceMax, ReduceMean,     ReduceMin,
@@ -241,8 +202,8 @@ bool isReduction(OpKind op) {
 
 bool goesAlongLines(OpKind op) {
   using enum OpKind;
-  return isReduction(op) || op == CumSum || op == CumProd || op == MatMul || op == TopK ||
-         op == ArgMax || op == ArgMin;
+  return isReduction(op) || op == CumSum || op == CumProd || op == TopK || op == ArgMax ||
+         op == ArgMin;
 }
 
 std::vector<std::optional<Elements>> followLines(KnownValues &values, const Node &node) {

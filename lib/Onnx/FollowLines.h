@@ -3,8 +3,7 @@
 
 namespace fusec {
 
-/// Operators that go along the lines of a tensor: reductions, running sums and products, the order of elements, and
-/// what rows and columns of two matrices make.
+/// Operators that go along the lines of a tensor: reductions, running sums and products, the order of elements.
 bool goesAlongLines(OpKind op);
 /// The outputs' elements.
 std::vector<std::optional<KnownValues::Elements>> followLines(KnownValues &values,

@@ -134,8 +134,8 @@ private:
 
   void replay(const Region &region) {
     for (const Node &n : region.nodes) {
-      if (n.op == OpKind::Loop || n.op == OpKind::Scan)
-        continue; // what is known of those hangs on no trip
+      if (n.op == OpKind::Scan)
+        continue; // what is known of it hangs on no trip
       const bool areAllThere =
           std::find(n.outputs.begin(), n.outputs.end(), kNoValue) == n.outputs.end();
       const auto made = areAllThere ? values.follow(n) : State(n.outputs.size());

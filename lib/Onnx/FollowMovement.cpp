@@ -4,11 +4,8 @@
 
 namespace fusec {
 
-using Id = KnownValues::Id;
 using Elements = KnownValues::Elements;
 using Dims = std::vector<int64_t>;
-
-namespace {
 
 int64_t productOf(const Dims &dims, size_t begin, size_t end) {
   int64_t p = 1;
@@ -17,7 +14,6 @@ int64_t productOf(const Dims &dims, size_t begin, size_t end) {
   return p;
 }
 
-/// The coordinates of element `flat` of a tensor of `dims`.
 Dims coordinates(const Dims &dims, int64_t flat) {
   Dims at(dims.size());
   for (size_t d = dims.size(); d-- > 0; flat /= dims[d])
@@ -31,8 +27,6 @@ size_t flatIndex(const Dims &dims, const Dims &at) {
     flat = flat * dims[d] + at[d];
   return static_cast<size_t>(flat);
 }
-
-} // namespace
 
 std::optional<int64_t> followedCount(const Value &v) {
   if (!isStatic(v.shape))
@@ -105,11 +99,7 @@ public:
         return from;
       });
     case Slice: return slice(*data);
-    case Gather: return gather(*data);
-    case GatherElements: return gatherElements(*data);
     case Concat: return concat();
-    case ScatterElements: return scatterElements(*data);
-    case ScatterND: return scatterNd(*data);
     default: return data; // another shape
     }
   }
@@ -151,21 +141,6 @@ private:
     return result;
   }
 
-  /// Places along an axis of `size`, all of them constant and inside.
-  std::optional<Dims> places(size_t input, int64_t size) const {
-    const auto list = elements(input);
-    if (!list)
-      return std::nullopt;
-    Dims made;
-    for (Id x : *list) {
-      const auto v = values.numbers.constant(x);
-      if (!v || *v < -size || *v >= size)
-        return std::nullopt;
-      made.push_back(*v < 0 ? *v + size : *v);
-    }
-    return made;
-  }
-
   std::optional<Elements> slice(const Elements &data) const {
     const auto &axes = node.intsAttr("axes"), &steps = node.intsAttr("steps");
     Dims first(in.size(), 0), step(in.size(), 1);
@@ -179,33 +154,6 @@ private:
     return moved(data, [&](Dims at) {
       for (size_t d = 0; d < at.size(); ++d)
         at[d] = first[d] + at[d] * step[d];
-      return at;
-    });
-  }
-
-  std::optional<Elements> gather(const Elements &data) const {
-    const auto axis = static_cast<size_t>(node.intAttr("axis"));
-    const auto list = places(1, in[axis]);
-    if (!list)
-      return std::nullopt;
-    const Dims index = dimsOf(1);
-    return moved(data, [&](const Dims &at) {
-      const auto begin = at.begin() + static_cast<std::ptrdiff_t>(axis);
-      const auto end = begin + static_cast<std::ptrdiff_t>(index.size());
-      Dims from(at.begin(), begin);
-      from.push_back((*list)[flatIndex(index, Dims(begin, end))]);
-      from.insert(from.end(), end, at.end());
-      return from;
-    });
-  }
-
-  std::optional<Elements> gatherElements(const Elements &data) const {
-    const auto axis = static_cast<size_t>(node.intAttr("axis"));
-    const auto list = places(1, in[axis]);
-    if (!list)
-      return std::nullopt;
-    return moved(data, [&](Dims at) {
-      at[axis] = (*list)[flatIndex(dims, at)];
       return at;
     });
   }
@@ -229,45 +177,6 @@ private:
     return result;
   }
 
-  std::optional<Elements> scatterElements(Elements data) const {
-    const auto axis = static_cast<size_t>(node.intAttr("axis"));
-    const auto list = places(1, in[axis]);
-    const auto updates = elements(2);
-    if (!list || !updates || node.stringAttr("reduction") != "none")
-      return std::nullopt;
-    const Dims own = dimsOf(2);
-    for (size_t k = 0; k < updates->size(); ++k) {
-      Dims at = coordinates(own, static_cast<int64_t>(k));
-      at[axis] = (*list)[k];
-      data[flatIndex(in, at)] = (*updates)[k];
-    }
-    return data;
-  }
-
-  std::optional<Elements> scatterNd(Elements data) const {
-    const auto index = elements(1), updates = elements(2);
-    if (!index || !updates || node.stringAttr("reduction") != "none")
-      return std::nullopt;
-    const Dims own = dimsOf(1);
-    if (own.empty() || own.back() > static_cast<int64_t>(in.size()))
-      return std::nullopt;
-    const auto named = static_cast<size_t>(own.back());
-    const int64_t width = productOf(in, named, in.size());
-    for (int64_t k = 0; k < productOf(own, 0, own.size() - 1); ++k) {
-      int64_t begin = 0;
-      for (size_t d = 0; d < named; ++d) {
-        const auto v = values.numbers.constant((*index)[static_cast<size_t>(k) * named + d]);
-        if (!v || *v < -in[d] || *v >= in[d])
-          return std::nullopt;
-        begin = begin * in[d] + (*v < 0 ? *v + in[d] : *v);
-      }
-      for (int64_t e = 0; e < width; ++e)
-        data[static_cast<size_t>(begin * width + e)] =
-            (*updates)[static_cast<size_t>(k * width + e)];
-    }
-    return data;
-  }
-
   KnownValues &values;
   const Graph &graph;
   const Node &node;
@@ -280,24 +189,26 @@ private:
 
 bool movesElements(OpKind op) {
   using enum OpKind;
-  constexpr OpKind kMoving[] = {Identity, Reshape, Squeeze,        Unsqueeze,       Flatten,
-                                Expand,   Tile,    Transpose,      Slice,           Gather,
-                                Concat,   Split,   GatherElements, ScatterElements, ScatterND};
+  constexpr OpKind kMoving[] = {Identity, Reshape,   Squeeze, Unsqueeze, Flatten, Expand,
+                                Tile,     Transpose, Slice,   Concat,    Split};
   return std::find(std::begin(kMoving), std::end(kMoving), op) != std::end(kMoving);
+}
+
+bool mayMove(const KnownValues &values, const Node &node) {
+  const Value &out = values.graph.value(node.outputs[0]);
+  auto isServed = [&](auto holds) {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId id) { return id == kNoValue || holds(values.graph.value(id)); });
+  };
+  // Constant floats are the evaluator's.
+  return followedCount(out) && isServed([](const Value &v) { return isStatic(v.shape); }) &&
+         !(isFloat(out.type) && isServed([](const Value &v) { return v.constant != nullptr; }));
 }
 
 std::vector<std::optional<Elements>> followMovement(KnownValues &values, const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
-  if (!followedCount(values.graph.value(node.outputs[0])))
+  if (!mayMove(values, node))
     return made;
-  const bool onlyConstants = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-    return id == kNoValue || values.graph.value(id).constant;
-  });
-  if (onlyConstants && isFloat(values.graph.value(node.outputs[0]).type))
-    return made; // constants are the evaluator's
-  for (ValueId id : node.inputs)
-    if (id != kNoValue && !isStatic(values.graph.value(id).shape))
-      return made;
   Mover mover(values, node);
   if (node.op == OpKind::Split)
     return mover.split();

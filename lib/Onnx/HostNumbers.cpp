@@ -35,6 +35,17 @@ DimExpr truncated(const DimExpr &num, const DimExpr &den) {
   return floorDiv(max(num, DimExpr(0)), den) - floorDiv(max(num * DimExpr(-1), DimExpr(0)), den);
 }
 
+/// A product, of few factors.
+std::optional<DimExpr> power(const DimExpr &base, const DimExpr &exponent) {
+  constexpr int64_t kMostFactors = 8;
+  if (!exponent.isConst() || exponent.constValue() < 0 || exponent.constValue() > kMostFactors)
+    return std::nullopt;
+  DimExpr made = 1;
+  for (int64_t i = 0; i < exponent.constValue(); ++i)
+    made = made * base;
+  return made;
+}
+
 } // namespace
 
 Id HostNumbers::add(Number n) {
@@ -123,6 +134,7 @@ std::optional<DimExpr> HostNumbers::integers(Op op, const DimExpr &a, const DimE
   case Op::Mul: return a * b;
   case Op::Min: return min(a, b);
   case Op::Max: return max(a, b);
+  case Op::Pow: return power(a, b);
   case Op::Div:
   case Op::Mod:
   case Op::Rem: break;

@@ -1,8 +1,10 @@
 #include "Onnx/KnownValues.h"
 
+#include "Onnx/FollowIndices.h"
 #include "Onnx/FollowLines.h"
 #include "Onnx/FollowLoop.h"
 #include "Onnx/FollowMovement.h"
+#include "Onnx/FollowProducts.h"
 #include "Support/DimLimits.h"
 
 #include <algorithm>
@@ -272,10 +274,17 @@ private:
     const bool ofDividend = isFloat(out.type) || node.intAttr("fmod");
     return fold(ofDividend ? Op::Rem : Op::Mod);
   }
+  /// Numbers of two types meet as f64.
   std::optional<Elements> power() const {
-    if (input(1)->type != out.type || !isFloat(out.type))
-      return std::nullopt;
-    return fold(Op::Pow);
+    if (input(1)->type == out.type)
+      return fold(Op::Pow);
+    const bool areIntegers = isInteger(out.type) && isInteger(input(1)->type);
+    const DType type = areIntegers ? DType::I64 : DType::F64;
+    return elementwise([&](const Elements &a) -> std::optional<Id> {
+      const auto x = numbers.cast(type, a[0]), e = numbers.cast(type, a[1]);
+      const auto made = x && e ? apply(Op::Pow, type, *x, *e) : std::nullopt;
+      return made ? numbers.cast(out.type, *made) : std::nullopt;
+    });
   }
   std::optional<Elements> clip() const {
     const auto x = elements(0), low = elements(1), high = elements(2);
@@ -391,8 +400,12 @@ std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
   if (movesElements(node.op))
     made = followMovement(*this, node);
+  else if (takesPlaces(node.op))
+    made[0] = followIndices(*this, node);
   else if (goesAlongLines(node.op))
     made = followLines(*this, node);
+  else if (addsProducts(node.op))
+    made[0] = followProducts(*this, node);
   else if (node.op == OpKind::Loop)
     made = followLoop(*this, node);
   else if (node.outputs.size() == 1)

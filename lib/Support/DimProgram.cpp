@@ -86,6 +86,25 @@ DimNumber cast(DType to, DType from, const DimNumber &x) {
   return integer(static_cast<int64_t>(x.real), to);
 }
 
+/// Exact, or no value.
+DimNumber integerPower(DType type, dim::Wide base, int64_t exponent) {
+  if (exponent < 0) {
+    if (base == 0)
+      return {};
+    const bool isOdd = exponent % 2 != 0;
+    return integer(base == 1 ? 1 : base == -1 ? (isOdd ? -1 : 1) : 0, type);
+  }
+  if (base >= -1 && base <= 1)
+    exponent = exponent < 2 ? exponent : 2 - exponent % 2; // as it goes on
+  dim::Wide power = 1;
+  for (; exponent > 0; --exponent) {
+    power *= base;
+    if (power > INT64_MAX || power < INT64_MIN)
+      return {};
+  }
+  return integer(power, type);
+}
+
 DimNumber ofIntegers(Op op, DType type, int64_t x, int64_t y) {
   const dim::Wide a = x, b = y;
   if (op >= Op::Div && op <= Op::Rem && b == 0)
@@ -99,6 +118,7 @@ DimNumber ofIntegers(Op op, DType type, int64_t x, int64_t y) {
   case Op::CeilDiv: return integer(dim::ceilDivide(a, b), type);
   case Op::Mod: return integer(dim::floorModulo(a, b), type);
   case Op::Rem: return integer(a % b, type);
+  case Op::Pow: return integerPower(type, a, y);
   case Op::Min: return integer(std::min(a, b), type);
   case Op::Max: return integer(std::max(a, b), type);
   case Op::Equal: return integer(a == b, type);
@@ -145,7 +165,6 @@ bool typesFit(const Instr &i, DType first, DType second, DType third) {
   case Op::Sqrt:
   case Op::Exp:
   case Op::Log: return isFloat(i.type) && first == i.type;
-  case Op::Pow: return isFloat(i.type) && first == i.type && second == i.type;
   case Op::FloorDiv:
   case Op::CeilDiv:
   case Op::Mod: return isInteger(i.type) && first == i.type && second == i.type;

@@ -33,7 +33,7 @@ struct DimProgram {
     Rem, // sign of the dividend
     Min, // of floats: NaN where one is, as Max
     Max,
-    Pow, // floats alone
+    Pow, // of integers: exact; with a negative exponent the reciprocal, towards zero
     Equal,
     Less,
     LessOrEqual,

@@ -112,6 +112,20 @@ DimNumberRange cast(DType to, DType from, const DimNumberRange &a) {
   return integers({whole(a.low), whole(a.high)}, to);
 }
 
+/// Powers of what is not negative grow with base and exponent, but for 0 to the power of 0, which is 1.
+DimNumberRange powers(const Instr &i, const DimNumberRange &a, const DimNumberRange &b) {
+  const WideRange all = rangeOfType(i.type);
+  if (a.min < 0 || b.min < 0)
+    return integers(all, i.type);
+  auto power = [&](int64_t base, int64_t exponent) {
+    const DimNumber x{true, base, 0}, e{true, exponent, 0};
+    const DimNumber made = apply(i, i.type, {&x, &e, nullptr}, {});
+    return made.known ? Wide(made.integer) : all.max;
+  };
+  return integers({a.min > 0 ? power(a.min, b.min) : 0, std::max(power(a.max, b.max), Wide(1))},
+                  i.type);
+}
+
 Wide truncate(Wide a, Wide b) { return a / b; }
 
 } // namespace
@@ -159,6 +173,7 @@ DimNumberRange rangeOf(const Instr &i, DType type,
     return integers({x.min < 0 ? std::max(x.min, -most) : 0, x.max > 0 ? std::min(x.max, most) : 0},
                     i.type);
   }
+  case Op::Pow: return powers(i, *a, *b);
   case Op::Min: return integers({std::min(x.min, y.min), std::min(x.max, y.max)}, i.type);
   default: return integers({std::max(x.min, y.min), std::max(x.max, y.max)}, i.type);
   }

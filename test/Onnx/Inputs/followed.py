@@ -89,6 +89,65 @@ def levels():
 }}""")
 
 
+def chosen(makes):
+    """An element `k` of s, or of a table, at the place that `makes` computes."""
+    return lengths(f"""two = Constant<value_int = 2>()
+    three = Constant<value_int = 3>()
+    eight = Constant<value_int = 8>()
+    axis = Constant<value_ints = [0]>()
+    {makes}""")
+
+
+def at(place, data="s"):
+    return chosen(f"""{place}
+    k = Gather<axis = 0>({data}, place)""")
+
+
+TABLE = "table = Constant<value_ints = [8, 4, 2, 16, 1, 6, 3, 5]>()"
+
+GREATEST = "place = ArgMax<axis = 0, keepdims = 0>(s)"
+
+REST = "place = Mod(n, three)"
+
+
+def scattered(op, attributes, where="axis"):
+    """s with 5 at n mod 3, or added there; times 1, 2, 3, and added up."""
+    return chosen(f"""{REST}
+    twice = Constant<value_ints = [0, 1]>()
+    at = Unsqueeze(place, {where})
+    five = Constant<value_ints = [5]>()
+    put = {op}<{attributes}>(s, at, five)
+    weights = Constant<value_ints = [1, 2, 3]>()
+    all = Mul(put, weights)
+    k = ReduceSum<keepdims = 0>(all)""")
+
+
+def sliced(step):
+    """The sum of the two entries of a table from n mod 3 + 2 on."""
+    return chosen(f"""{REST}
+    {TABLE}
+    start = Add(place, two)
+    step = Constant<value_ints = [{step}]>()
+    from = Unsqueeze(start, axis)
+    twice = Add(step, step)
+    to = Add(from, twice)
+    part = Slice(table, from, to, axis, step)
+    k = ReduceSum<keepdims = 0>(part)""")
+
+
+def powered(makes):
+    return chosen(f"""f = Cast<to = 1>(n)
+    {makes}
+    most = Constant<value_int = 90>()
+    k = Mod(power, most)""")
+
+
+TWICE = """v2 = Loop<body = inner (int64 j, bool again, int64 u) => (bool go3, int64 u2) {
+            go3 = Identity(again)
+            u2 = Add(u, i)
+        }>(few, go, v)
+        go2 = Identity(more)"""
+
 COLLATZ = """two = Constant<value_int = 2>()
         three = Constant<value_int = 3>()
         half = Div(v, two)
@@ -151,6 +210,55 @@ CASES = [
     ("five steps of Collatz", until("go2 = Identity(more)", "n", "most", COLLATZ)),
     ("as many doublings as there is room for, beside what they carry", levels()),
     ("added while the trip allows", until("go2 = Less(i, one)", "n", "", "v2 = Add(v, i)")),
+    ("added in a loop in a loop", lengths(f"""go = Equal(one, one)
+    few = Constant<value_int = 3>()
+    k = Loop<body = b (int64 i, bool more, int64 v) => (bool go2, int64 v2) {{
+        {TWICE}
+    }}>(few, , n)""")),
+    ("the largest by its place", at(GREATEST)),
+    ("the size that a size chooses", at(REST)),
+    ("one counted from the end", at("from = Mod(n, three)\nplace = Sub(from, three)")),
+    ("a table's entry", at(f"{TABLE}\nplace = Mod(n, eight)", "table")),
+    ("an entry along an axis", chosen(f"""{REST}
+    where = Unsqueeze(place, axis)
+    found = GatherElements<axis = 0>(s, where)
+    k = Squeeze(found, axis)""")),
+    ("an entry of a matrix", chosen(f"""{REST}
+    {TABLE}
+    form = Constant<value_ints = [4, 2]>()
+    matrix = Reshape(table, form)
+    column = Mod(n, two)
+    i = Unsqueeze(place, axis)
+    j = Unsqueeze(column, axis)
+    where = Concat<axis = 0>(i, j)
+    k = GatherND(matrix, where)""")),
+    ("one put in its place", scattered("ScatterElements", "axis = 0")),
+    ("one added at its place", scattered("ScatterElements", 'reduction = "add"')),
+    ("the larger at its place", scattered("ScatterND", 'reduction = "max"', "twice")),
+    ("two from there on", sliced(2)),
+    ("two backwards", sliced(-1)),
+    ("a square of integers", powered("power = Pow(n, two)")),
+    ("a power of two", powered("power = Pow(two, n)")),
+    ("a float to an integer's power", powered("raised = Pow(f, three)\npower = Cast<to = 7>(raised)")),
+    ("an integer to a float's power", powered("""half = Constant<value_float = 1.5>()
+    power = Pow(n, half)""")),
+    ("a product of three", lengths("""first = Constant<value_ints = [1, 2, 3]>()
+    wanted = Einsum<equation = "i,i->">(s, first)
+    most = Constant<value_int = 50>()
+    k = Mod(wanted, most)""")),
+    ("an outer product", lengths("""both = Einsum<equation = "i,j->ji">(s, s)
+    sums = ReduceSum<keepdims = 0>(both)
+    most = Constant<value_int = 50>()
+    k = Mod(sums, most)""")),
+    ("a product with an addend", lengths("""f = Cast<to = 1>(s)
+    column = Constant<value_ints = [3, 1]>()
+    a = Reshape(f, column)
+    c = Constant<value_float = 4.0>()
+    g = Gemm<transA = 1, alpha = 0.5, beta = 2.0>(a, a, c)
+    up = Ceil(g)
+    zero1 = Constant<value_ints = [0, 1]>()
+    flat = Squeeze(up, zero1)
+    k = Cast<to = 7>(flat)""")),
 ]
 
 

@@ -72,7 +72,7 @@ private:
 
   std::string ofVector() {
     const std::string v = vector({of(ints), of(ints), of(ints)});
-    switch (below(14)) {
+    switch (below(19)) {
     case 0: return with("ReduceSum", {v}, "keepdims", 0);
     case 1: return with("ReduceMax", {v}, "keepdims", 0);
     case 2: return with("ReduceMin", {v}, "keepdims", 0);
@@ -93,6 +93,27 @@ private:
       attribute(top, "largest", static_cast<int64_t>(below(2)));
       return with("Gather", {below(2) ? a : b, "c1"}, "axis", 0);
     }
+    case 13: return with("Gather", {v, placeOfThree()}, "axis", 0);
+    case 14: {
+      const std::string at = make("Unsqueeze", {placeOfThree(), "axis"});
+      return with("Gather", {make("ScatterElements", {v, at, "two"}), placeOfThree()}, "axis", 0);
+    }
+    case 15: {
+      const std::string from = make("Mod", {of(ints), "c3"}), to = make("Add", {from, "c1"});
+      return scalar(make("Slice", {v, make("Unsqueeze", {from, "axis"}),
+                                   make("Unsqueeze", {to, "axis"}), "axis"}));
+    }
+    case 16:
+      return clipped(make("Pow", {make("Mod", {of(ints), "c10"}), make("Mod", {of(ints), "c5"})}));
+    case 17: {
+      const std::string name = fresh();
+      auto *equation =
+          m.node("Einsum", {v, vector({of(ints), of(ints), of(ints)})}, {name}).add_attribute();
+      equation->set_name("equation");
+      equation->set_type(onnx::AttributeProto::STRING);
+      equation->set_s("i,i->");
+      return clipped(name);
+    }
     default: {
       const std::string a = fresh(), b = fresh(), c = fresh();
       auto &split = m.node("Split", {v}, {a, b, c});
@@ -101,6 +122,11 @@ private:
       return scalar(b);
     }
     }
+  }
+
+  /// One of three elements, counted from the front or from the end.
+  std::string placeOfThree() {
+    return make("Sub", {make("Mod", {of(ints), "c3"}), of({"c0", "c3"})});
   }
 
   std::string place(const std::string &op, const std::string &vector) {

@@ -46,6 +46,16 @@ TEST_CASE("integers of a program of sizes are exact or have no value") {
   CHECK(binary(Op::Div, INT64_MIN, -1) == std::nullopt);
   CHECK(binary(Op::Add, INT64_MAX, 1) == std::nullopt);
   CHECK(binary(Op::Mul, int64_t(1) << 40, int64_t(1) << 40) == std::nullopt);
+  CHECK(binary(Op::Pow, -3, 3) == -27);
+  CHECK(binary(Op::Pow, 0, 0) == 1);
+  CHECK(binary(Op::Pow, -1, INT64_MAX) == -1);
+  CHECK(binary(Op::Pow, 2, 62) == int64_t(1) << 62);
+  CHECK(binary(Op::Pow, -2, 63) == INT64_MIN);
+  CHECK(binary(Op::Pow, 2, 63) == std::nullopt);
+  CHECK(binary(Op::Pow, 3, INT64_MAX) == std::nullopt);
+  CHECK(binary(Op::Pow, 5, -2) == 0);
+  CHECK(binary(Op::Pow, -1, -3) == -1);
+  CHECK(binary(Op::Pow, 0, -1) == std::nullopt);
   CHECK(run({integer(int64_t(1) << 31), made(Op::Cast, DType::I32, 0), made(Op::Cast, kInt, 1)}) ==
         std::nullopt);
 }
