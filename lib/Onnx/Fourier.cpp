@@ -7,7 +7,8 @@
 // A short transform is a product with the matrix of its roots of unity, real and imaginary parts side by side. A longer
 // one of L = N1 * N2 numbers is transforms of N1, a factor a number, and transforms of N2 (Cooley and Tukey 1965):
 //   X[k1 + N1 k2] = sum over n2 of w(N2)^(n2 k2) * w(L)^(n2 k1) * sum over n1 of w(N1)^(n1 k1) * x[N2 n1 + n2]
-// Primes beyond kMostEntries entries of a matrix are refused, and lengths beyond kLongest.
+// Primes beyond kMostEntries entries of a matrix are refused, and lengths beyond kLongest. Where the length is open, the
+// run makes the whole matrix.
 
 namespace fusec {
 namespace {
@@ -153,16 +154,125 @@ private:
   double turn; // the roots turn clockwise going forward
 };
 
+/// A transform of an open length L. Entry (i, k) of the matrix is at i k mod L of L steps around the circle.
+class OpenTransform {
+public:
+  OpenTransform(NodeImporter &n, DType type, const DftLength &length, const DftSign &sign)
+      : n(n), c(n), t(type), length(length), sign(sign) {}
+
+  /// x[a, size, parts] -> [a, bins, 1 or 2]
+  Result<ValueId> of(ValueId x) {
+    FUSEC_TRY(x, cut(x));
+    const DimExpr rows = n.shapeOf(x)[0], numbers = n.shapeOf(x)[1];
+    const bool isComplex = n.shapeOf(x)[2].isConst(2), toReal = sign.onesided && sign.inverse;
+    const DimExpr bins = sign.onesided && !sign.inverse ? half() : length.size;
+    FUSEC_TRY(const ValueId angles, anglesOf(numbers, bins));
+    const ValueId cosines = c.unary(OpKind::Cos, angles), sines = c.unary(OpKind::Sin, angles);
+    if (toReal) {
+      FUSEC_TRY(x, weighted(x));
+    }
+    auto part = [&](int64_t i) { return n.reshape(c.slice(x, 2, i, 1), {rows, numbers}); };
+    FUSEC_TRY(ValueId real, c.matMul(part(0), cosines));
+    if (isComplex) {
+      FUSEC_TRY(const ValueId other, c.matMul(part(1), sines));
+      FUSEC_TRY(real, c.binary(OpKind::Sub, real, other));
+    }
+    const Shape column{rows, bins, DimExpr(1)};
+    if (toReal)
+      return scaled(n.reshape(real, column));
+    FUSEC_TRY(ValueId imaginary, c.matMul(part(0), sines));
+    if (isComplex) {
+      FUSEC_TRY(const ValueId other, c.matMul(part(1), cosines));
+      FUSEC_TRY(imaginary, c.binary(OpKind::Add, imaginary, other));
+    }
+    return scaled(c.concat({n.reshape(real, column), n.reshape(imaginary, column)}, 2));
+  }
+
+private:
+  DimExpr half() const { return floorDiv(length.size, DimExpr(2)) + DimExpr(1); }
+  Result<ValueId> halfNumber() {
+    FUSEC_TRY(const ValueId half, c.binary(OpKind::Div, length.number, c.integer(2)));
+    return c.binary(OpKind::Add, half, c.integer(1));
+  }
+
+  /// Without the numbers that no bin depends on; those that are missing add nothing.
+  Result<ValueId> cut(ValueId x) {
+    const bool isHalf = sign.onesided && sign.inverse;
+    if (n.shapeOf(x)[1] == (isHalf ? half() : length.size))
+      return x;
+    FUSEC_TRY(const ValueId size, c.extent(x, 1));
+    ValueId most = length.number;
+    if (isHalf) {
+      FUSEC_TRY(most, halfNumber());
+    }
+    FUSEC_TRY(const ValueId end, c.binary(OpKind::Min, size, most));
+    return n.emitOne(OpKind::SliceDynamic,
+                     {x, n.intsValue({0}), n.reshape(end, {DimExpr(1)}), n.intsValue({1})});
+  }
+
+  /// Clockwise going forward.
+  Result<ValueId> anglesOf(const DimExpr &numbers, const DimExpr &bins) {
+    FUSEC_TRY(
+        ValueId steps,
+        c.binary(OpKind::Mul, n.reshape(c.iota(numbers), {numbers, DimExpr(1)}), c.iota(bins)));
+    steps = c.like(OpKind::Mod, {steps, length.number}, {{"fmod", int64_t(0)}});
+    FUSEC_TRY(const ValueId share,
+              c.binary(OpKind::Div, c.cast(steps, t), c.cast(length.number, t)));
+    return c.binary(OpKind::Mul, share, c.scalar(t, (sign.inverse ? 2 : -2) * M_PI));
+  }
+
+  /// Each bin of a real signal stands for two, except the first and the middle one.
+  Result<ValueId> weighted(ValueId x) {
+    const DimExpr numbers = n.shapeOf(x)[1];
+    const ValueId at = c.iota(numbers);
+    FUSEC_TRY(const ValueId twice, c.binary(OpKind::Add, at, at));
+    FUSEC_TRY(const ValueId isFirst, c.binary(OpKind::Equal, at, c.integer(0)));
+    FUSEC_TRY(const ValueId isMiddle, c.binary(OpKind::Equal, twice, length.number));
+    FUSEC_TRY(const ValueId isOne, c.binary(OpKind::Or, isFirst, isMiddle));
+    FUSEC_TRY(const ValueId times, c.where(isOne, c.scalar(t, 1), c.scalar(t, 2)));
+    return c.binary(OpKind::Mul, x, n.reshape(times, {numbers, DimExpr(1)}));
+  }
+
+  Result<ValueId> scaled(ValueId y) {
+    return sign.inverse ? c.binary(OpKind::Div, y, c.cast(length.number, t)) : y;
+  }
+
+  NodeImporter &n;
+  Compose c;
+  DType t;
+  const DftLength &length;
+  const DftSign &sign;
+};
+
+/// x[a, size, parts], whose size is open, with `count` numbers: zeros behind them where there are fewer.
+ValueId filledUp(NodeImporter &n, ValueId x, int64_t count) {
+  Compose c(n);
+  const Shape shape = n.shapeOf(x);
+  const ValueId zeros = c.filled(n.typeOf(x), 0, {shape[0], DimExpr(count), shape[2]});
+  return c.slice(c.concat({x, zeros}, 1), 1, 0, count);
+}
+
+Result<ValueId> transformed(NodeImporter &n, ValueId x, const DftLength &length,
+                            const DftSign &sign) {
+  const DType type = n.typeOf(x);
+  if (!length.size.isConst())
+    return OpenTransform(n, type, length, sign).of(x);
+  const int64_t count = length.size.constValue();
+  if (count < 1)
+    return n.mismatch("the axis to transform is empty");
+  if (count > kLongest)
+    return n.unsupported("a transform of " + std::to_string(count) + " numbers, more than 2^20");
+  if (!n.shapeOf(x)[1].isConst())
+    x = filledUp(n, x, count);
+  return Transform(n, type, count, sign).of(x);
+}
+
 } // namespace
 
-Result<ValueId> fourier(NodeImporter &n, ValueId x, int64_t axis, int64_t length,
+Result<ValueId> fourier(NodeImporter &n, ValueId x, int64_t axis, const DftLength &length,
                         const DftSign &sign) {
   Compose c(n);
   const DType type = n.typeOf(x), t = type == DType::F64 ? type : DType::F32;
-  if (length < 1)
-    return n.mismatch("the axis to transform is empty");
-  if (length > kLongest)
-    return n.unsupported("a transform of " + std::to_string(length) + " numbers, more than 2^20");
   const auto rank = static_cast<int64_t>(n.shapeOf(x).size());
   std::vector<int64_t> perm, back(static_cast<size_t>(rank));
   for (int64_t d = 0; d < rank - 1; ++d)
@@ -176,8 +286,8 @@ Result<ValueId> fourier(NodeImporter &n, ValueId x, int64_t axis, int64_t length
   Shape shape = n.shapeOf(x);
   const size_t last = shape.size() - 2;
   FUSEC_TRY(ValueId y,
-            Transform(n, t, length, sign)
-                .of(n.reshape(x, {product(shape, 0, last), shape[last], shape[last + 1]})));
+            transformed(n, n.reshape(x, {product(shape, 0, last), shape[last], shape[last + 1]}),
+                        length, sign));
   shape[last] = n.shapeOf(y)[1];
   shape[last + 1] = n.shapeOf(y)[2];
   return c.cast(c.transpose(n.reshape(y, std::move(shape)), back), type);

@@ -10,7 +10,8 @@ namespace {
 
 /// One meaning that operands known at run time only may have.
 struct DftForm {
-  int64_t axis, length;
+  int64_t axis;
+  DftLength length;
 };
 
 /// The number in input `i`, in every type of integer that it may have; nullopt where it is a run-time value.
@@ -41,11 +42,45 @@ int64_t binsOf(int64_t length, const DftSign &sign) {
   return sign.onesided && !sign.inverse ? length / 2 + 1 : length;
 }
 
+/// The length that input `i` gives, where it follows from constants and shapes.
+Result<std::optional<DftLength>> lengthOperand(NodeImporter &n, size_t i, const char *name) {
+  FUSEC_TRY(const std::optional<int64_t> fixed, oneNumber(n, i, name));
+  const auto known = n.known(i);
+  if (!known)
+    return std::optional<DftLength>();
+  const DimExpr length = known->front();
+  if (fixed && *fixed < 1)
+    return n.fail(Diag::BadOperand, std::string(name) + " is " + std::to_string(*fixed));
+  FUSEC_CHECK(n.sizes().noLess(length, DimExpr(1), std::string(name) + " must be positive"));
+  Compose c(n);
+  DftLength made{length};
+  if (!fixed)
+    made.number = c.cast(n.reshape(n.id(i), {}), DType::I64);
+  return std::optional(made);
+}
+
+/// The length of a transform of all numbers of axis `a` of the operand.
+Result<DftLength> lengthOfAxis(NodeImporter &n, int64_t a, const DftSign &sign) {
+  Compose c(n);
+  const DimExpr size = n.shape(0)[static_cast<size_t>(a)];
+  const bool isHalf = sign.inverse && sign.onesided;
+  FUSEC_CHECK(n.sizes().atLeast(size, isHalf ? 2 : 1, "the axis to transform"));
+  if (size.isConst())
+    return DftLength{isHalf ? DimExpr(2) * (size - 1) : size};
+  FUSEC_TRY(ValueId number, c.extent(n.id(0), a));
+  if (!isHalf)
+    return DftLength{size, number};
+  FUSEC_TRY(number, c.binary(OpKind::Sub, number, c.integer(1)));
+  FUSEC_TRY(number, c.binary(OpKind::Add, number, number));
+  return DftLength{DimExpr(2) * (size - 1), number};
+}
+
 /// All that operands may mean, given the output's declared shape where one of them is a run-time value.
 Result<std::vector<DftForm>> dftForms(NodeImporter &n, const DftSign &sign) {
   const int64_t rank = n.rank(0), last = rank - 1;
   const Shape &in = n.shape(0);
-  std::optional<int64_t> axis, length;
+  std::optional<int64_t> axis;
+  std::optional<DftLength> length;
   if (n.opset() < 20) {
     axis = n.attrInt("axis", 1);
   } else if (!n.has(2)) {
@@ -60,42 +95,39 @@ Result<std::vector<DftForm>> dftForms(NodeImporter &n, const DftSign &sign) {
                                         "transform");
   }
   if (n.has(1)) {
-    FUSEC_TRY(length, oneNumber(n, 1, "dft_length"));
-    if (length && *length < 1)
-      return n.fail(Diag::BadOperand, "dft_length is " + std::to_string(*length));
+    FUSEC_TRY(length, lengthOperand(n, 1, "dft_length"));
   }
   auto declared = n.declared(0);
   const bool known = axis && (length || !n.has(1));
   if (!known && (!declared || declared->shape.size() != in.size()))
     return n.needsConstant(
         std::string(axis ? "dft_length" : "the axis") +
-            " is a run-time value; it must be constant, or the output's shape declared",
+            " is a run-time value; it must follow from constants and input shapes, or the output's "
+            "shape must be declared",
         {1, 2});
+  if (known) {
+    if (!n.has(1)) {
+      FUSEC_TRY(length, lengthOfAxis(n, *axis, sign));
+    }
+    return std::vector<DftForm>{{*axis, *length}};
+  }
   std::vector<DftForm> forms;
   for (int64_t a = axis.value_or(0); a <= axis.value_or(last - 1); ++a) {
-    const DimExpr &size = in[static_cast<size_t>(a)];
-    if (!size.isConst()) {
-      if (axis)
-        return n.needsFixed("the axis to transform must have a fixed size", {size});
-      continue;
-    }
+    const DimExpr &size = in[static_cast<size_t>(a)],
+                  &bins = declared->shape[static_cast<size_t>(a)];
     std::vector<int64_t> lengths;
-    if (length)
-      lengths = {*length};
-    else if (!n.has(1))
+    if (length && length->size.isConst())
+      lengths = {length->size.constValue()};
+    else if (!n.has(1) && size.isConst())
       lengths = {sign.inverse && sign.onesided ? 2 * (size.constValue() - 1) : size.constValue()};
-    else if (const DimExpr &bins = declared->shape[static_cast<size_t>(a)]; bins.isConst())
+    else if (n.has(1) && !length && bins.isConst())
       lengths = lengthsOf(bins.constValue(), sign.onesided && !sign.inverse);
     for (int64_t l : lengths) {
-      bool fits = known;
-      if (!known) {
-        Shape out = in;
-        out[static_cast<size_t>(a)] = DimExpr(binsOf(l, sign));
-        out.back() = declared->shape.back();
-        fits = out == declared->shape;
-      }
-      if (fits)
-        forms.push_back({a, l});
+      Shape out = in;
+      out[static_cast<size_t>(a)] = DimExpr(binsOf(l, sign));
+      out.back() = declared->shape.back();
+      if (out == declared->shape)
+        forms.push_back({a, {DimExpr(l)}});
     }
   }
   return forms;
@@ -124,7 +156,7 @@ Result<ValueId> says(NodeImporter &n, const DftForm &form) {
     FUSEC_CHECK(demand(either));
   }
   if (n.has(1) && !n.ints(1)) {
-    FUSEC_TRY(ValueId holds, is(1, form.length));
+    FUSEC_TRY(ValueId holds, is(1, form.length.size.constValue()));
     FUSEC_CHECK(demand(holds));
   }
   return all;
@@ -158,20 +190,21 @@ Status dft(NodeImporter &n) {
 }
 
 /// frames[b, f, i, parts] = signal[b, f * step + i, parts]
-Result<ValueId> frames(NodeImporter &n, const DimExpr &count, int64_t length) {
+Result<ValueId> frames(NodeImporter &n, const DimExpr &count, const DimExpr &length) {
   Compose c(n);
   const ValueId step = c.cast(n.reshape(n.id(1), {}), DType::I64);
   FUSEC_TRY(ValueId first, c.binary(OpKind::Mul, c.iota(count), step));
   first = n.reshape(first, {count, DimExpr(1)});
-  FUSEC_TRY(ValueId place, c.binary(OpKind::Add, first, c.iota(DimExpr(length))));
+  FUSEC_TRY(ValueId place, c.binary(OpKind::Add, first, c.iota(length)));
   return c.gather(n.id(0), place, 1);
 }
 
 /// How many frames there are: from the signal's length, or as declared.
-Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
-  FUSEC_TRY(std::optional<int64_t> step, oneNumber(n, 1, "frame_step"));
-  const DimExpr &size = n.shape(0)[1];
-  FUSEC_CHECK(n.sizes().atLeast(size, length, "the signal's length"));
+Result<DimExpr> frameCount(NodeImporter &n, const DimExpr &length) {
+  FUSEC_TRY(const std::optional<int64_t> fixed, oneNumber(n, 1, "frame_step"));
+  const auto step = n.known(1);
+  const DimExpr size = n.shape(0)[1];
+  FUSEC_CHECK(n.sizes().noLess(size, length, "the signal must be as long as a frame"));
   auto declared = n.declared(0);
   if (!step) {
     if (!declared || declared->shape.size() != 4)
@@ -180,9 +213,42 @@ Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
                              {1});
     return declared->shape[1];
   }
-  if (*step < 1)
-    return n.fail(Diag::BadOperand, "frame_step is " + std::to_string(*step));
-  return floorDiv(size - length, DimExpr(*step)) + 1;
+  if (fixed && *fixed < 1)
+    return n.fail(Diag::BadOperand, "frame_step is " + std::to_string(*fixed));
+  FUSEC_CHECK(n.sizes().noLess(step->front(), DimExpr(1), "frame_step must be positive"));
+  return floorDiv(size - length, step->front()) + 1;
+}
+
+/// The lengths that a frame may have, of which frame_length says one where they are several.
+Result<std::vector<DftLength>> frameLengths(NodeImporter &n, const DftSign &sign) {
+  if (n.has(3)) {
+    FUSEC_TRY(const std::optional<DftLength> length, lengthOperand(n, 3, "frame_length"));
+    if (length)
+      return std::vector{*length};
+  }
+  if (n.has(2) || !n.has(3)) {
+    const size_t i = n.has(2) ? 2 : 0;
+    const int64_t axis = n.has(2) ? 0 : 1;
+    const DimExpr size = n.shape(i)[static_cast<size_t>(axis)];
+    FUSEC_CHECK(n.sizes().atLeast(size, 1, "a frame"));
+    if (size.isConst())
+      return std::vector<DftLength>{{size}};
+    FUSEC_TRY(const ValueId number, Compose(n).extent(n.id(i), axis));
+    return std::vector<DftLength>{{size, number}};
+  }
+  const auto declared = n.declared(0);
+  if (!declared || declared->shape.size() != 4 || !declared->shape[2].isConst())
+    return n.needsConstant("frame_length is a run-time value; it must follow from constants and "
+                           "input shapes, or the output's shape must be declared",
+                           {3});
+  const int64_t longest = n.shape(0)[1].range(n.symbols()).min;
+  std::vector<DftLength> lengths;
+  for (int64_t length : lengthsOf(declared->shape[2].constValue(), sign.onesided))
+    if (length <= longest)
+      lengths.push_back({DimExpr(length)});
+  if (lengths.empty())
+    return n.mismatch("no length of a frame fits the declared output");
+  return lengths;
 }
 
 Status stft(NodeImporter &n) {
@@ -194,43 +260,17 @@ Status stft(NodeImporter &n) {
     return n.mismatch("a one-sided transform needs real numbers");
   if (n.has(2) && (n.type(2) != type || n.rank(2) != 1))
     return n.mismatch("the window must be a vector of the signal's type");
-  std::vector<int64_t> lengths;
-  auto declared = n.declared(0);
-  if (n.has(3)) {
-    FUSEC_TRY(std::optional<int64_t> length, oneNumber(n, 3, "frame_length"));
-    if (length)
-      lengths = {*length};
-  }
-  if (lengths.empty() && (n.has(2) || !n.has(3))) {
-    const DimExpr &size = n.has(2) ? n.shape(2)[0] : n.shape(0)[1];
-    if (!size.isConst())
-      return n.needsFixed("the length of a frame must be fixed", {size});
-    lengths = {size.constValue()};
-  }
-  if (lengths.empty()) {
-    if (!declared || declared->shape.size() != 4 || !declared->shape[2].isConst())
-      return n.needsConstant(
-          "frame_length is a run-time value; it must be constant, or the output's "
-          "shape declared",
-          {3});
-    lengths = lengthsOf(declared->shape[2].constValue(), sign.onesided);
-    const int64_t longest = n.shape(0)[1].range(n.symbols()).min;
-    std::erase_if(lengths, [&](int64_t length) { return length > longest; });
-  }
-  if (lengths.empty())
-    return n.mismatch("no length of a frame fits the declared output");
+  FUSEC_TRY(const std::vector<DftLength> lengths, frameLengths(n, sign));
   Compose c(n);
   ValueId result = kNoValue;
-  for (int64_t length : lengths) {
-    if (length < 1)
-      return n.fail(Diag::BadOperand, "frame_length is " + std::to_string(length));
+  for (const DftLength &length : lengths) {
     if (n.has(2))
-      FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {DimExpr(length)},
+      FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {length.size},
                                       "the window must have frame_length numbers"));
-    FUSEC_TRY(DimExpr count, frameCount(n, length));
-    FUSEC_TRY(ValueId x, frames(n, count, length));
+    FUSEC_TRY(DimExpr count, frameCount(n, length.size));
+    FUSEC_TRY(ValueId x, frames(n, count, length.size));
     if (n.has(2)) {
-      FUSEC_TRY(x, c.binary(OpKind::Mul, x, n.reshape(n.id(2), {DimExpr(length), DimExpr(1)})));
+      FUSEC_TRY(x, c.binary(OpKind::Mul, x, n.reshape(n.id(2), {length.size, DimExpr(1)})));
     }
     FUSEC_TRY(ValueId y, fourier(n, x, 2, length, sign));
     if (result == kNoValue) {
@@ -238,14 +278,14 @@ Status stft(NodeImporter &n) {
       continue;
     }
     FUSEC_TRY(ValueId chosen, c.binary(OpKind::Equal, c.cast(n.reshape(n.id(3), {}), DType::I64),
-                                       Compose(n).integer(length)));
+                                       Compose(n).integer(length.size.constValue())));
     FUSEC_TRY(result, c.where(chosen, y, result));
   }
   n.result(0, result);
   return success();
 }
 
-constexpr const char *kKnown = "fixed length of a transform, known at compile time or declared";
+constexpr const char *kKnown = "a length that follows from constants and shapes, or is declared";
 
 constexpr OpRow kRows[] = {
     {"DFT", 17, 19, 1, 2, 1, dft, kKnown},
