@@ -111,7 +111,7 @@ private:
     });
     return value ? select(*inside, *value, numbers.none(numbers.type(*value))) : std::nullopt;
   }
-  /// The same of indices, which may count from the end.
+  /// As read(), of indices, which may count from the end.
   std::optional<Id> named(Dims at, size_t first, std::span<const Id> indices) const {
     Elements places;
     for (size_t i = 0; i < indices.size(); ++i) {

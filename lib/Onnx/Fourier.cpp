@@ -7,7 +7,7 @@
 // A short transform is a product with the matrix of its roots of unity, real and imaginary parts side by side. A longer
 // one of L = N1 * N2 numbers is transforms of N1, a factor a number, and transforms of N2 (Cooley and Tukey 1965):
 //   X[k1 + N1 k2] = sum over n2 of w(N2)^(n2 k2) * w(L)^(n2 k1) * sum over n1 of w(N1)^(n1 k1) * x[N2 n1 + n2]
-// Primes beyond kMostEntries entries of a matrix are refused, and lengths beyond kLongest. Where the length is open, the
+// Primes beyond kMostEntries entries of a matrix are refused, and lengths beyond kLongest. Where the length is open, a
 // run makes the whole matrix.
 
 namespace fusec {

@@ -33,10 +33,10 @@ void NodeImporter::ask(ValueId id) const {
   builder.needsConstant(id, "node '" + nodeName + "' (" + opType + ") needs that at compile time");
 }
 
-std::optional<std::vector<DimExpr>> NodeImporter::known(size_t i) const {
-  auto elements = builder.knownValues.sizes(id(i), nodeName);
+std::optional<std::vector<DimExpr>> NodeImporter::knownOf(ValueId value) const {
+  auto elements = builder.knownValues.sizes(value, nodeName);
   if (!elements)
-    ask(id(i));
+    ask(value);
   return elements;
 }
 

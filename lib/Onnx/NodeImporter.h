@@ -49,7 +49,9 @@ public:
   // import is repeated. They are for operands whose value decides about sizes or about whether the operator can be
   // served, and come behind the attributes that may say that the operand has no effect.
   /// Elements of an integer input when they are constants or expressions over symbols.
-  std::optional<std::vector<DimExpr>> known(size_t i) const;
+  std::optional<std::vector<DimExpr>> known(size_t i) const { return knownOf(id(i)); }
+  /// As known(), of a value that need not be an operand.
+  std::optional<std::vector<DimExpr>> knownOf(ValueId value) const;
   /// Elements of a constant integer input.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   ConstantRef constant(size_t i) const;

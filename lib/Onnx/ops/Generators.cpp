@@ -225,21 +225,20 @@ Status eyeLike(NodeImporter &n) {
   return n.finish(OpKind::EyeLike, {n.id(0)}, {{"dtype", n.attrType("dtype").value_or(n.type(0))}});
 }
 
-/// The number in input `i`, which is a size of the output: a constant, what follows from shapes, or `declared`, which
-/// the data then has to say.
+/// The number in input `i` (a float: towards zero), which is a size of the output: a constant, what follows from
+/// shapes, or `declared`, which the data then has to say.
 Result<DimExpr> sizeOperand(NodeImporter &n, size_t i, const char *name,
                             const std::optional<DimExpr> &declared) {
   FUSEC_CHECK(n.oneElement(i, std::string(name) + " must be one number"));
-  if (const ConstantRef c = n.constant(i))
-    return DimExpr(c->intAt(0));
-  if (const auto known = n.known(i))
+  const ValueId whole = isFloat(n.type(i)) ? Compose(n).cast(n.id(i), DType::I64) : n.id(i);
+  if (const auto known = n.knownOf(whole))
     return known->front();
   if (!declared || !declared->isConst())
     return n.needsConstant(std::string(name) +
                                " is a run-time value; it must follow from constants and input "
                                "shapes",
                            {i});
-  FUSEC_CHECK(requireDeclared(n, n.id(i), {*declared}));
+  FUSEC_CHECK(requireDeclared(n, whole, {*declared}));
   return *declared;
 }
 

@@ -87,14 +87,35 @@ def windowed(op, periodic=1):
 }}""")
 
 
-def one_hot(axis):
+def one_hot(axis, depth=""):
     return model(f"""g (float[n,m] x) => (y) {{
-    s = Shape<start = 1>(x)
+    size = Shape<start = 1>(x)
+    {depth or "s = Identity(size)"}
     values = Constant<value_floats = [0.5, 2.0]>()
     best = ArgMax<axis = 1, keepdims = 0>(x)
     two = Constant<value_int = 2>()
     i = Sub(best, two)
     y = OneHot<axis = {axis}>(i, s, values)
+}}""")
+
+
+def transformed(attributes="", parts=1, makes="", length="", opset=19):
+    """The spectrum of the columns of x, in f32."""
+    return model(f"""g (float[n,h,{parts}] x) => (y) {{
+    s = Shape<start = 1, end = 2>(x)
+    zero = Constant<value_ints = [0]>()
+    h = Squeeze(s, zero)
+    two = Constant<value_int = 2>()
+    {makes}
+    y = DFT<{attributes}>(x{length})
+}}""", opset)
+
+
+def framed(operands, makes=""):
+    return model(f"""g (float[n,h,1] x, float[k] window) => (y) {{
+    step = Constant<value_int = 2>()
+    {makes}
+    y = STFT<onesided = 1>(x, step{operands})
 }}""")
 
 
@@ -242,6 +263,8 @@ TALL = [{"b": b, "h": h, "w": w} for b, h, w in ((2, 16, 9), (1, 7, 4))]
 MANY = [{"b": 1, "h": h, "w": w} for h, w in ((5, 7), (10, 10), (9, 41), (1, 1), (3, 49), (47, 20), (30, 13), (61, 55))]
 WIDE = [{"h": h, "w": w} for h, w in ((24, 54), (39, 10), (21, 30))]
 NM = [{"n": n, "m": m} for n, m in ((1, 1), (4, 7), (9, 2))]
+NH = [{"n": n, "h": h} for n, h in ((1, 2), (2, 7), (3, 12))]
+FRAMES = [{"n": n, "h": h, "k": k} for n, h, k in ((1, 6, 4), (2, 11, 5), (3, 7, 7))]
 WINDOW = ([3, 2], [1, 2], [1, 2], [0, 1, 2, 0])
 FULL = [s for s in N if s["n"] >= 7]
 
@@ -359,6 +382,19 @@ CASES = [
     ("resize to computed sizes, nearest", resize_to(HALVES, "nearest", "asymmetric"), TALL),
     ("one of as many as there are columns", one_hot(-1), NM),
     ("one of as many as there are columns, in front", one_hot(0), NM),
+    ("one of as many as a float says", one_hot(-1, "s = Cast<to = 1>(size)"), NM),
+    ("a spectrum", transformed("axis = 1"), NH),
+    ("a complex spectrum", transformed("axis = 1", 2), NH),
+    ("half a spectrum", transformed("onesided = 1"), NH),
+    ("half a spectrum of twice as many", transformed("onesided = 1", makes="l = Mul(h, two)", length=", l"), NH),
+    ("the spectrum of half of them", transformed("axis = 1", 2, "g = Add(h, two)\nl = Div(g, two)", ", l"), NH),
+    ("six of them", transformed("axis = 1", 1, "l = Constant<value_int = 6>()", ", l"), NH),
+    ("a signal from its spectrum", transformed("inverse = 1", 2), NH),
+    ("frames as long as a window", framed(", window"), FRAMES),
+    ("frames of half of it", framed(", , l", """s = Shape(window)
+    zero = Constant<value_ints = [0]>()
+    g = Squeeze(s, zero)
+    l = Div(g, step)"""), FRAMES),
     ("window of Hann", windowed("HannWindow"), N),
     ("window of Hamming, symmetric", windowed("HammingWindow", 0), N),
     ("window of Blackman", windowed("BlackmanWindow"), N),
