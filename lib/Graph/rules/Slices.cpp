@@ -60,6 +60,21 @@ Result<Types> sliceDynamic(const OpCheck &c) {
   return sliced(c, *axes, *starts, *ends, *steps);
 }
 
+/// What negative pads leave of an axis has the elements that the others repeat.
+Status repeatable(const OpCheck &c, const DimExpr &size, int64_t begin, int64_t end) {
+  const bool cuts = begin < 0 || end < 0, repeats = begin > 0 || end > 0;
+  if (!cuts && !repeats)
+    return success();
+  const bool reflects = repeats && c.node.stringAttr("mode") == "reflect";
+  const DimExpr rest = size + DimExpr(std::min<int64_t>(begin, 0) + std::min<int64_t>(end, 0));
+  const int64_t least = reflects ? std::max(begin, end) + 1 : 1;
+  const char *text = reflects ? "a reflecting pad must be smaller than the axis"
+                     : cuts   ? "pads must leave an element of the axis to repeat"
+                              : "an empty axis cannot be repeated";
+  return rest.isConst() ? c.expect(rest.constValue() >= least, text)
+                        : c.sizes.noLess(rest, least, text);
+}
+
 Result<Types> pad(const OpCheck &c) {
   constexpr int64_t kLargest = int64_t(1) << 42;
   bool constant = c.node.stringAttr("mode") == "constant";
@@ -78,16 +93,8 @@ Result<Types> pad(const OpCheck &c) {
     DimExpr size = in[d] + DimExpr(begin + end);
     if (begin + end < 0)
       FUSEC_CHECK(c.sizes.atLeast(in[d], -(begin + end), "an axis with negative pads"));
-    bool repeats = !constant && (begin > 0 || end > 0);
-    FUSEC_CHECK(c.expect(!repeats || !in[d].isConst(0), "an empty axis cannot be repeated"));
-    const bool reflects = repeats && c.node.stringAttr("mode") == "reflect";
-    const char *tooFar = "a reflecting pad must be smaller than the axis";
-    if (in[d].isConst())
-      FUSEC_CHECK(c.expect(!reflects || std::max(begin, end) < in[d].constValue(), tooFar));
-    else if (reflects)
-      FUSEC_CHECK(c.sizes.noLess(in[d], std::max(begin, end) + 1, tooFar));
-    else if (repeats)
-      FUSEC_CHECK(c.sizes.noLess(in[d], 1, "an empty axis cannot be repeated"));
+    if (!constant)
+      FUSEC_CHECK(repeatable(c, in[d], begin, end));
     out.push_back(size);
   }
   return one(c.type(0), std::move(out));
