@@ -129,6 +129,8 @@ public:
   Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }
+  /// Whether it is in a loop's body, to which a run may not come: what tells that is told for branches alone.
+  bool isInLoop() const { return isConditional() && !frame->region->inputs.empty(); }
   /// For `node`: 1 in runs that take the branch around it, else 0, as far as that follows from sizes.
   std::optional<DimExpr> isTaken(const std::string &node);
   /// Makes a condition that depends on data a size, 0 or 1, which is known before the If.

@@ -57,80 +57,146 @@ PadOperands padOperands(NodeImporter &n) {
           n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0)};
 }
 
-Status requirePads(NodeImporter &n, const Shape &out, const PadOperands &pads) {
+namespace {
+
+/// By how much the pads of an axis ask for more than it has to repeat.
+Result<ValueId> lackingToRepeat(NodeImporter &n, const std::string &mode, ValueId extent,
+                                ValueId begin, ValueId end) {
   Compose c(n);
-  FUSEC_TRY(const ValueId both, c.binary(OpKind::Add, pads.begins, pads.ends));
-  std::vector<ValueId> asked;
-  for (size_t d = 0; d < out.size(); ++d) {
-    FUSEC_TRY(const ValueId more, entryOfAxis(n, both, pads.axes, static_cast<int64_t>(d)));
-    FUSEC_TRY(const ValueId extent, sizeOfAxis(n, d));
-    FUSEC_TRY(const ValueId size, c.binary(OpKind::Add, extent, more));
-    asked.push_back(n.reshape(size, {DimExpr(1)}));
+  const ValueId zero = c.integer(0), one = c.integer(1);
+  FUSEC_TRY(const ValueId before, c.binary(OpKind::Min, begin, zero));
+  FUSEC_TRY(const ValueId behind, c.binary(OpKind::Min, end, zero));
+  FUSEC_TRY(ValueId rest, c.binary(OpKind::Add, extent, before));
+  FUSEC_TRY(rest, c.binary(OpKind::Add, rest, behind));
+  FUSEC_TRY(ValueId added, c.binary(OpKind::Max, begin, end));
+  FUSEC_TRY(added, c.binary(OpKind::Max, added, zero));
+  // An element is left, but of an axis that has none and gets none.
+  FUSEC_TRY(ValueId least, c.binary(OpKind::Max, extent, added));
+  FUSEC_TRY(least, c.binary(OpKind::Min, least, one));
+  if (mode == "reflect") { // about the last element, which is not repeated
+    FUSEC_TRY(const ValueId isAdded, c.binary(OpKind::Greater, added, zero));
+    FUSEC_TRY(added, c.binary(OpKind::Add, added, one));
+    FUSEC_TRY(least, c.where(isAdded, added, least));
   }
-  return asked.empty() ? success() : requireDeclared(n, c.concat(asked, 0), out);
+  return c.binary(OpKind::Sub, least, rest);
 }
 
+/// The larger one of two sizes, of which the first may be none yet.
+Result<ValueId> largerOf(NodeImporter &n, ValueId a, ValueId b) {
+  return a == kNoValue ? b : Compose(n).binary(OpKind::Max, a, b);
+}
+
+} // namespace
+
+Status requirePads(NodeImporter &n, const std::string &mode, const Shape &out,
+                   const PadOperands &pads) {
+  Compose c(n);
+  if (pads.axes != kNoValue)
+    FUSEC_CHECK(requireAxes(n, pads.axes));
+  const PadOperands near{bounded(n, pads.begins), bounded(n, pads.ends), pads.axes, pads.fill};
+  std::vector<ValueId> asked;
+  ValueId lacking = kNoValue;
+  for (size_t d = 0; d < out.size(); ++d) {
+    const auto axis = static_cast<int64_t>(d);
+    FUSEC_TRY(const ValueId extent, sizeOfAxis(n, d));
+    FUSEC_TRY(const ValueId begin, entryOfAxis(n, near.begins, near.axes, axis));
+    FUSEC_TRY(const ValueId end, entryOfAxis(n, near.ends, near.axes, axis));
+    FUSEC_TRY(ValueId size, c.binary(OpKind::Add, extent, begin));
+    FUSEC_TRY(size, c.binary(OpKind::Add, size, end));
+    if (near.axes != kNoValue) { // each is named once at most
+      FUSEC_TRY(const ValueId are, areOfAxis(n, near.axes, axis));
+      FUSEC_TRY(const ValueId times, c.reduce(OpKind::ReduceSum, c.cast(are, DType::I64), {0}));
+      FUSEC_TRY(const ValueId isWrong, c.binary(OpKind::Greater, times, c.integer(1)));
+      FUSEC_TRY(size, c.where(isWrong, c.integer(-1), size));
+    }
+    asked.push_back(n.reshape(size, {DimExpr(1)}));
+    if (mode == "constant" || !mayName(n, near.axes, axis))
+      continue;
+    FUSEC_TRY(const ValueId own, lackingToRepeat(n, mode, extent, begin, end));
+    FUSEC_TRY(lacking, largerOf(n, lacking, own));
+  }
+  if (asked.empty())
+    return success();
+  FUSEC_CHECK(requireDeclared(n, c.concat(asked, 0), out));
+  if (lacking == kNoValue)
+    return success();
+  FUSEC_TRY(lacking, c.binary(OpKind::Max, lacking, c.integer(0)));
+  return requireNone(n, lacking, DataTest::Pads);
+}
+
+namespace {
+
+/// `at` brought back inside of an axis of `extent` elements, of which pads may cut some.
+Result<ValueId> repeated(NodeImporter &n, const std::string &mode, ValueId at, ValueId extent,
+                         const PadOperands &pads) {
+  Compose c(n);
+  const ValueId zero = c.integer(0), one = c.integer(1);
+  FUSEC_TRY(const ValueId last, c.binary(OpKind::Sub, extent, one));
+  if (mode != "edge") {
+    // What negative pads cut, before and behind, is gone before anything is repeated.
+    FUSEC_TRY(ValueId before, c.binary(OpKind::Sub, zero, pads.begins));
+    FUSEC_TRY(ValueId behind, c.binary(OpKind::Sub, zero, pads.ends));
+    FUSEC_TRY(before, c.binary(OpKind::Max, before, zero));
+    FUSEC_TRY(behind, c.binary(OpKind::Max, behind, zero));
+    FUSEC_TRY(ValueId rest, c.binary(OpKind::Sub, extent, before));
+    FUSEC_TRY(rest, c.binary(OpKind::Sub, rest, behind));
+    FUSEC_TRY(at, c.binary(OpKind::Sub, at, before));
+    if (mode == "reflect") { // a triangle wave of period 2 (rest - 1)
+      FUSEC_TRY(rest, c.binary(OpKind::Sub, rest, one));
+      FUSEC_TRY(rest, c.binary(OpKind::Add, rest, rest));
+    }
+    FUSEC_TRY(ValueId period, c.binary(OpKind::Max, rest, one));
+    at = c.like(OpKind::Mod, {at, period}, {{"fmod", int64_t(0)}});
+    if (mode == "reflect") {
+      FUSEC_TRY(ValueId back, c.binary(OpKind::Sub, period, at));
+      FUSEC_TRY(at, c.binary(OpKind::Min, at, back));
+    }
+    FUSEC_TRY(at, c.binary(OpKind::Add, at, before));
+  }
+  return c.like(OpKind::Clip, {at, zero, last});
+}
+
+} // namespace
+
 /// Pads that are a run-time vector, where the model declares the output's shape: each axis is gathered at
-/// iota(size of the output) - begin, brought back inside as the mode says; with mode constant what lay outside is
-/// replaced at the end.
+/// iota(size of the output) - begin, brought back inside as the mode says. With mode constant all that lay outside is
+/// one element behind the last one, which each axis has then.
 Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out,
                     const PadOperands &pads) {
   Compose c(n);
-  auto number = [&](int64_t v) { return Compose(n).integer(v); };
-  ValueId result = n.id(0), inside = kNoValue;
+  const bool isConstant = mode == "constant";
   const Shape shape = n.shape(0);
+  std::vector<size_t> padded;
+  std::vector<int64_t> fill(2 * out.size(), 0);
   for (size_t d = 0; d < out.size(); ++d) {
-    const DimExpr size = shape[d];
     if (!mayName(n, pads.axes, static_cast<int64_t>(d)))
       continue;
-    FUSEC_CHECK(n.sizes().atLeast(size, 1, "an axis with run-time pads"));
-    const ValueId zero = number(0), one = number(1);
-    FUSEC_TRY(ValueId extent, sizeOfAxis(n, d));
-    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, extent, one));
-    const auto axis = static_cast<int64_t>(d);
-    FUSEC_TRY(ValueId begin, entryOfAxis(n, pads.begins, pads.axes, axis));
-    FUSEC_TRY(ValueId end, entryOfAxis(n, pads.ends, pads.axes, axis));
-    FUSEC_TRY(ValueId at, c.binary(OpKind::Sub, c.iota(out[d]), begin));
-    auto mod = [&](ValueId v, ValueId by) {
-      return Compose(n).like(OpKind::Mod, {v, by}, {{"fmod", int64_t(0)}});
-    };
-    if (mode == "constant") {
-      FUSEC_TRY(ValueId low, c.binary(OpKind::GreaterOrEqual, at, zero));
-      FUSEC_TRY(ValueId high, c.binary(OpKind::Less, at, extent));
-      FUSEC_TRY(ValueId here, c.binary(OpKind::And, low, high));
-      Shape column(out.size() - d, DimExpr(1));
-      column[0] = out[d];
-      here = n.reshape(here, column);
-      if (inside != kNoValue) {
-        FUSEC_TRY(here, c.binary(OpKind::And, inside, here));
-      }
-      inside = here;
-    } else if (mode != "edge") {
-      // What negative pads cut, before and behind, is gone before anything is repeated.
-      FUSEC_TRY(ValueId before, c.binary(OpKind::Sub, zero, begin));
-      FUSEC_TRY(ValueId behind, c.binary(OpKind::Sub, zero, end));
-      FUSEC_TRY(before, c.binary(OpKind::Max, before, zero));
-      FUSEC_TRY(behind, c.binary(OpKind::Max, behind, zero));
-      FUSEC_TRY(ValueId rest, c.binary(OpKind::Sub, extent, before));
-      FUSEC_TRY(rest, c.binary(OpKind::Sub, rest, behind));
-      FUSEC_TRY(at, c.binary(OpKind::Sub, at, before));
-      if (mode == "reflect") { // a triangle wave of period 2 (rest - 1)
-        FUSEC_TRY(rest, c.binary(OpKind::Sub, rest, one));
-        FUSEC_TRY(rest, c.binary(OpKind::Add, rest, rest));
-      }
-      FUSEC_TRY(ValueId period, c.binary(OpKind::Max, rest, one));
-      at = mod(at, period);
-      if (mode == "reflect") {
-        FUSEC_TRY(ValueId back, c.binary(OpKind::Sub, period, at));
-        FUSEC_TRY(at, c.binary(OpKind::Min, at, back));
-      }
-      FUSEC_TRY(at, c.binary(OpKind::Add, at, before));
-    }
-    at = c.like(OpKind::Clip, {at, zero, last});
-    FUSEC_TRY(result, c.gather(result, at, static_cast<int64_t>(d)));
+    padded.push_back(d);
+    fill[out.size() + d] = 1;
+    if (!isConstant)
+      FUSEC_CHECK(n.sizes().noLess(shape[d], min(out[d], DimExpr(1)),
+                                   "an axis must have an element to repeat"));
   }
-  if (inside != kNoValue) {
-    FUSEC_TRY(result, c.where(inside, result, pads.fill));
+  ValueId result = n.id(0);
+  if (isConstant) {
+    FUSEC_TRY(result, n.emitOne(OpKind::Pad, {result, kNoValue, pads.fill},
+                                {{"mode", mode}, {"pads", fill}}));
+  }
+  for (size_t d : padded) {
+    const auto axis = static_cast<int64_t>(d);
+    FUSEC_TRY(const ValueId extent, sizeOfAxis(n, d));
+    FUSEC_TRY(const ValueId begin, entryOfAxis(n, pads.begins, pads.axes, axis));
+    FUSEC_TRY(const ValueId end, entryOfAxis(n, pads.ends, pads.axes, axis));
+    FUSEC_TRY(ValueId at, c.binary(OpKind::Sub, c.iota(out[d]), begin));
+    if (isConstant) {
+      FUSEC_TRY(const ValueId low, c.binary(OpKind::GreaterOrEqual, at, c.integer(0)));
+      FUSEC_TRY(const ValueId high, c.binary(OpKind::Less, at, extent));
+      FUSEC_TRY(const ValueId here, c.binary(OpKind::And, low, high));
+      FUSEC_TRY(at, c.where(here, at, extent));
+    } else {
+      FUSEC_TRY(at, repeated(n, mode, at, extent, {begin, end, kNoValue, kNoValue}));
+    }
+    FUSEC_TRY(result, c.gather(result, at, axis));
   }
   n.result(0, result);
   return success();
@@ -300,6 +366,12 @@ Result<ValueId> boundOfSlice(NodeImporter &n, size_t input, int64_t i, ValueId s
   return clampedBound(n, n.reshape(c.slice(list, 0, i, 1), {}), size, low, high);
 }
 
+/// `step`, or one in its place: all that are longer than any axis take its first element alone.
+DimExpr withinSizes(const DimExpr &step) {
+  constexpr int64_t kFar = int64_t(1) << 42;
+  return step.isConst() ? DimExpr(std::clamp(step.constValue(), -kFar, kFar)) : step;
+}
+
 } // namespace
 
 Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes, const Shape &steps) {
@@ -308,18 +380,18 @@ Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes, const Shap
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i];
     const auto entry = static_cast<int64_t>(i);
-    const DimExpr::Range signs = steps[i].range(n.symbols());
-    if (steps[i].isConst(0) || steps[i].isConst(INT64_MIN))
-      return n.fail(Diag::BadOperand, "a step is " + steps[i].str(n.symbols()));
+    const DimExpr by = withinSizes(steps[i]);
+    const DimExpr::Range signs = by.range(n.symbols());
+    if (by.isConst(0))
+      return n.fail(Diag::BadOperand, "a step is 0");
     if (signs.min <= 0 && signs.max >= 0)
-      return n.needsFixed("the step " + steps[i].str(n.symbols()) +
-                              " must have one sign and never be 0",
-                          {steps[i]});
+      return n.needsFixed("the step " + by.str(n.symbols()) + " must have one sign and never be 0",
+                          {by});
     const bool backward = signs.max < 0;
-    const DimExpr width = backward ? steps[i] * DimExpr(-1) : steps[i];
+    const DimExpr width = backward ? by * DimExpr(-1) : by;
     ValueId step = kNoValue;
-    if (steps[i].isConst())
-      step = c.integer(steps[i].constValue());
+    if (by.isConst())
+      step = c.integer(by.constValue());
     else
       step = n.reshape(c.slice(c.cast(n.id(4), DType::I64), 0, entry, 1), {});
     FUSEC_TRY(const ValueId size, c.extent(n.id(0), axis));
@@ -335,10 +407,10 @@ Status sliceByData(NodeImporter &n, const std::vector<int64_t> &axes, const Shap
               backward ? c.binary(OpKind::Sub, start, end) : c.binary(OpKind::Sub, end, start));
     FUSEC_TRY(length, c.binary(OpKind::Max, length, c.integer(0)));
     if (!width.isConst(1)) {
-      const ValueId by = backward ? c.unary(OpKind::Neg, step) : step;
-      FUSEC_TRY(const ValueId rest, c.binary(OpKind::Sub, by, c.integer(1)));
+      const ValueId forward = backward ? c.unary(OpKind::Neg, step) : step;
+      FUSEC_TRY(const ValueId rest, c.binary(OpKind::Sub, forward, c.integer(1)));
       FUSEC_TRY(length, c.binary(OpKind::Add, length, rest));
-      FUSEC_TRY(length, c.binary(OpKind::Div, length, by));
+      FUSEC_TRY(length, c.binary(OpKind::Div, length, forward));
     }
     const DimExpr most = ceilDiv(n.shape(0)[static_cast<size_t>(axis)], width);
     FUSEC_TRY(const DimExpr count, n.dataSize(length, most, 0, static_cast<size_t>(axis)));

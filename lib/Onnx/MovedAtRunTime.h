@@ -17,8 +17,9 @@ PadOperands padOperands(NodeImporter &n);
 Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out,
                     const PadOperands &pads);
 
-/// The run-time pads make the declared shape `out`.
-Status requirePads(NodeImporter &n, const Shape &out, const PadOperands &pads);
+/// The run-time pads make the declared shape `out`, of elements that there are where they repeat these.
+Status requirePads(NodeImporter &n, const std::string &mode, const Shape &out,
+                   const PadOperands &pads);
 
 /// Whether some of starts, ends, axes and steps (inputs 1 to 4) are run-time values, and `out` can be the output's
 /// shape of a Slice whose operands fit each other.

@@ -2,6 +2,7 @@
 
 #include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
 
 namespace fusec {
@@ -53,6 +54,9 @@ Status topKOfData(NodeImporter &n, int64_t axis) {
   if (n.type(1) != DType::I64)
     return n.mismatch(text);
   FUSEC_CHECK(n.oneElement(1, text));
+  Compose make(n);
+  FUSEC_TRY(const ValueId all, make.extent(n.id(0), axis));
+  FUSEC_CHECK(requireBetween(n, n.id(1), make.integer(0), all, DataTest::Counts));
   const auto place = static_cast<size_t>(axis);
   const DimExpr found = n.newSize(n.shape(0)[place], n.wants(0) ? 0 : 1, place);
   FUSEC_TRY(const ValueId k, n.tellSize(found, n.reshape(n.id(1), {})));

@@ -8,6 +8,12 @@
 
 namespace fusec {
 
+ValueId bounded(NodeImporter &n, ValueId numbers) {
+  constexpr int64_t kFar = int64_t(1) << 56;
+  Compose make(n);
+  return make.like(OpKind::Clip, {numbers, make.integer(-kFar), make.integer(kFar)});
+}
+
 Status requireNone(NodeImporter &n, ValueId off, DataTest test) {
   Compose make(n);
   FUSEC_TRY(off, make.binary(OpKind::Min, off, make.integer(INT32_MAX)));
@@ -25,10 +31,12 @@ Status requireBetween(NodeImporter &n, ValueId numbers, ValueId least, ValueId m
   Compose make(n);
   std::vector<int64_t> all(n.shapeOf(numbers).size());
   std::iota(all.begin(), all.end(), 0);
-  const ValueId at = make.cast(numbers, DType::I64);
-  FUSEC_TRY(const ValueId above, make.binary(OpKind::Sub, at, most));
-  FUSEC_TRY(const ValueId below, make.binary(OpKind::Sub, least, at));
-  FUSEC_TRY(ValueId outside, make.binary(OpKind::Max, above, below));
+  const ValueId at = bounded(n, make.cast(numbers, DType::I64));
+  FUSEC_TRY(ValueId outside, make.binary(OpKind::Sub, least, at));
+  if (most != kNoValue) {
+    FUSEC_TRY(const ValueId above, make.binary(OpKind::Sub, at, most));
+    FUSEC_TRY(outside, make.binary(OpKind::Max, outside, above));
+  }
   if (!all.empty()) {
     FUSEC_TRY(outside, make.reduce(OpKind::ReduceMax, outside, all));
   }
@@ -49,13 +57,24 @@ Status requireIndices(NodeImporter &n, ValueId indices, size_t axis) {
   return requireBetween(n, indices, lowest, last, DataTest::Indices);
 }
 
+Status requireAxes(NodeImporter &n, ValueId axes) {
+  Compose make(n);
+  return requireBetween(n, axes, make.integer(-n.rank(0)), make.integer(n.rank(0) - 1),
+                        DataTest::Indices);
+}
+
+/// The sizes as data: the operator Shape knows those that are open, too.
+static Result<ValueId> sizesOf(NodeImporter &n, const Shape &sizes) {
+  const auto count = static_cast<int64_t>(sizes.size());
+  return n.emitOne(OpKind::Shape, {Compose(n).filled(DType::Bool, 0, sizes)},
+                   {{"start", int64_t(0)}, {"end", count}});
+}
+
 /// By how much each of `sizes`, an i64 for each of `declared`, is off.
 static Result<ValueId> distances(NodeImporter &n, ValueId sizes, const Shape &declared) {
   Compose make(n);
-  // The operator Shape knows sizes that are open, too.
-  const auto count = static_cast<int64_t>(declared.size());
-  FUSEC_TRY(const ValueId wanted, n.emitOne(OpKind::Shape, {make.filled(DType::Bool, 0, declared)},
-                                            {{"start", int64_t(0)}, {"end", count}}));
+  sizes = bounded(n, sizes);
+  FUSEC_TRY(const ValueId wanted, sizesOf(n, declared));
   FUSEC_TRY(const ValueId more, make.binary(OpKind::Sub, sizes, wanted));
   FUSEC_TRY(const ValueId less, make.binary(OpKind::Sub, wanted, sizes));
   return make.binary(OpKind::Max, more, less);
@@ -137,6 +156,7 @@ Status requireReduced(NodeImporter &n, const std::vector<std::vector<int64_t>> &
     FUSEC_TRY(const ValueId isEmpty, make.binary(OpKind::Equal, length, make.integer(0)));
     FUSEC_TRY(isReduced, make.binary(OpKind::Or, isReduced, isEmpty));
   }
+  FUSEC_CHECK(requireAxes(n, n.id(1)));
   FUSEC_TRY(const ValueId own, sizesOfInput(n, n.rank(0), kNoSize));
   FUSEC_TRY(const ValueId asked, make.where(isReduced, make.integer(1), own));
   ValueId least = kNoValue;
@@ -181,7 +201,13 @@ Status requireTarget(NodeImporter &n, const Shape &declared, bool allowZero) {
   Compose make(n);
   FUSEC_TRY(const ValueId copied, sizesOfInput(n, static_cast<int64_t>(declared.size()), kNoSize));
   FUSEC_TRY(const ValueId copies, make.binary(OpKind::Equal, n.id(1), make.integer(0)));
-  FUSEC_TRY(const ValueId asked, make.where(copies, copied, n.id(1)));
+  FUSEC_TRY(ValueId asked, make.where(copies, copied, n.id(1)));
+  // Beside a size of 0, one that is left open could be any.
+  FUSEC_TRY(const ValueId isOpen, make.binary(OpKind::Equal, asked, make.integer(-1)));
+  FUSEC_TRY(ValueId many, make.reduce(OpKind::ReduceMax, make.cast(isOpen, DType::I64), {0}));
+  FUSEC_TRY(const ValueId isEmpty, make.binary(OpKind::Equal, asked, make.integer(0)));
+  FUSEC_TRY(const ValueId isWrong, make.binary(OpKind::And, isEmpty, make.cast(many, DType::Bool)));
+  FUSEC_TRY(asked, make.where(isWrong, make.integer(kNoSize), asked));
   return requireDeclared(n, asked, declared, -1);
 }
 
@@ -204,6 +230,21 @@ Status requireBroadcast(NodeImporter &n, const Shape &declared) {
   FUSEC_TRY(const ValueId target, lastSizes(n, n.id(1), count));
   FUSEC_TRY(const ValueId isOne, make.binary(OpKind::Equal, target, make.integer(1)));
   FUSEC_TRY(const ValueId asked, make.where(isOne, sizes, target));
+  return requireDeclared(n, asked, declared);
+}
+
+Status requireRepeated(NodeImporter &n, const Shape &declared) {
+  if (declared.empty())
+    return success();
+  Compose make(n);
+  FUSEC_TRY(const ValueId own, sizesOfInput(n, n.rank(0), kNoSize));
+  // More than this many of an element are too many, and their product may overflow.
+  FUSEC_TRY(const ValueId wanted, sizesOf(n, declared));
+  FUSEC_TRY(const ValueId most, make.binary(OpKind::Add, wanted, make.integer(1)));
+  FUSEC_TRY(const ValueId times, make.binary(OpKind::Min, n.id(1), most));
+  FUSEC_TRY(ValueId asked, make.binary(OpKind::Mul, own, times));
+  FUSEC_TRY(const ValueId isWrong, make.binary(OpKind::Less, n.id(1), make.integer(0)));
+  FUSEC_TRY(asked, make.where(isWrong, make.integer(kNoSize), asked));
   return requireDeclared(n, asked, declared);
 }
 

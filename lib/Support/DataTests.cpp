@@ -24,6 +24,11 @@ constexpr std::array<Row, kNumDataTests> kRows = {{
     {".writes", "rows are written within the cache, as the data says where",
      "rows are written where they are ",
      " outside the cache; give indices from 0 to its size less the number of rows"},
+    {".pads", "pads of the data repeat elements that there are", "a pad in the data asks for ",
+     " more than are left of its axis; leave an element of it, with mode reflect one more than the "
+     "pads add"},
+    {".counts", "counts of the data lie within their axis", "a count in the data is ",
+     " below 0 or beyond the axis; give counts from 0 to its size"},
 }};
 
 const Row &rowOf(DataTest test) { return kRows[static_cast<size_t>(test)]; }

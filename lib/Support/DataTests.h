@@ -14,8 +14,10 @@ enum class DataTest : uint8_t {
   Lengths,  // of parts of an axis, from 0 to its size
   Places,   // indices from 0 on
   Writes,   // where rows are written into a cache, which has to hold all of them
+  Pads,     // how many elements of an axis they repeat, which has to have these
+  Counts,   // how many elements of an axis to take, from 0 to its size
 };
-constexpr size_t kNumDataTests = 5;
+constexpr size_t kNumDataTests = 7;
 
 /// What the name of such a size ends with, which says what it tests: ".outside".
 std::string_view ending(DataTest test);

@@ -179,8 +179,10 @@ Status tensorScatter(NodeImporter &n) {
     const auto along = static_cast<size_t>(axis);
     FUSEC_CHECK(n.sizes().noLess(n.shape(0)[along], n.shape(1)[along],
                                  "the cache must have room for the rows to write"));
-    if (n.has(2) && n.attrString("mode", "linear") == "linear") {
-      Compose make(n);
+    Compose make(n);
+    if (n.has(2) && n.attrString("mode", "linear") != "linear") {
+      FUSEC_CHECK(requireBetween(n, n.id(2), make.integer(0), kNoValue, DataTest::Places));
+    } else if (n.has(2)) {
       FUSEC_TRY(const ValueId size, make.extent(n.id(0), axis));
       FUSEC_TRY(const ValueId rows, make.extent(n.id(1), axis));
       FUSEC_TRY(const ValueId last, make.binary(OpKind::Sub, size, rows));

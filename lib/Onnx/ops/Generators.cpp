@@ -83,33 +83,56 @@ Status constantOfShape(NodeImporter &n) {
   return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {out});
 }
 
-/// How many numbers from start to limit, by delta, there are, where that is not 0: an i64.
-Result<ValueId> countOfSteps(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
+/// How many floats from start to limit, by delta, there are: an i64.
+Result<ValueId> countOfFloats(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
   Compose c(n);
-  FUSEC_TRY(ValueId span, c.binary(OpKind::Sub, limit, start));
-  if (isFloat(n.typeOf(start))) {
-    FUSEC_TRY(const ValueId steps,
-              c.binary(OpKind::Div, c.cast(span, DType::F64), c.cast(delta, DType::F64)));
-    FUSEC_TRY(const ValueId count,
-              c.binary(OpKind::Max, c.unary(OpKind::Ceil, steps), c.scalar(DType::F64, 0)));
-    return c.cast(count, DType::I64);
-  }
-  delta = c.cast(delta, DType::I64);
-  span = c.cast(span, DType::I64);
-  FUSEC_TRY(const ValueId isDown, c.binary(OpKind::Less, delta, c.integer(0)));
-  FUSEC_TRY(span, c.where(isDown, c.unary(OpKind::Neg, span), span));
-  FUSEC_TRY(span, c.binary(OpKind::Max, span, c.integer(0)));
-  const ValueId width = c.unary(OpKind::Abs, delta);
-  FUSEC_TRY(span, c.binary(OpKind::Add, span, width));
-  FUSEC_TRY(span, c.binary(OpKind::Sub, span, c.integer(1)));
-  return c.binary(OpKind::Div, span, width);
+  FUSEC_TRY(const ValueId span, c.binary(OpKind::Sub, limit, start));
+  FUSEC_TRY(const ValueId steps,
+            c.binary(OpKind::Div, c.cast(span, DType::F64), c.cast(delta, DType::F64)));
+  FUSEC_TRY(const ValueId count,
+            c.binary(OpKind::Max, c.unary(OpKind::Ceil, steps), c.scalar(DType::F64, 0)));
+  return c.cast(count, DType::I64);
+}
+
+/// How many integers from `low` on there are before `high`, `width` apart: all i64. Where the two are 2^63 or more
+/// apart, there are -1.
+Result<ValueId> countOfIntegers(NodeImporter &n, ValueId low, ValueId high, ValueId width) {
+  Compose c(n);
+  const ValueId zero = c.integer(0), one = c.integer(1);
+  FUSEC_TRY(const ValueId apart, c.binary(OpKind::Sub, high, low));
+  // A difference that overflows has another sign than `high`, whose sign is not that of `low`.
+  FUSEC_TRY(const ValueId isLowNegative, c.binary(OpKind::Less, low, zero));
+  FUSEC_TRY(const ValueId isHighNegative, c.binary(OpKind::Less, high, zero));
+  FUSEC_TRY(const ValueId isApartNegative, c.binary(OpKind::Less, apart, zero));
+  FUSEC_TRY(const ValueId areUnlike, c.binary(OpKind::Xor, isLowNegative, isHighNegative));
+  FUSEC_TRY(const ValueId isTurned, c.binary(OpKind::Xor, isApartNegative, isHighNegative));
+  FUSEC_TRY(const ValueId isFar, c.binary(OpKind::And, areUnlike, isTurned));
+  FUSEC_TRY(const ValueId span, c.binary(OpKind::Max, apart, zero));
+  // (max(span, 1) - 1) / width + 1, which does not overflow, but where there is none.
+  FUSEC_TRY(ValueId count, c.binary(OpKind::Max, span, one));
+  FUSEC_TRY(count, c.binary(OpKind::Sub, count, one));
+  FUSEC_TRY(count, c.binary(OpKind::Div, count, width));
+  FUSEC_TRY(count, c.binary(OpKind::Add, count, one));
+  FUSEC_TRY(count, c.binary(OpKind::Min, count, span));
+  return c.where(isFar, c.integer(-1), count);
 }
 
 /// How many numbers from start to limit, by delta, there are: an i64. By 0 there are -1, which no run has.
 Result<ValueId> countOfRange(NodeImporter &n, ValueId start, ValueId limit, ValueId delta) {
   Compose c(n);
-  FUSEC_TRY(const ValueId count, countOfSteps(n, start, limit, delta));
-  FUSEC_TRY(const ValueId stands, c.binary(OpKind::Equal, delta, c.scalar(n.typeOf(delta), 0)));
+  const ValueId zero = c.scalar(n.typeOf(delta), 0);
+  FUSEC_TRY(const ValueId stands, c.binary(OpKind::Equal, delta, zero));
+  ValueId count = kNoValue;
+  if (isFloat(n.typeOf(start))) {
+    FUSEC_TRY(count, countOfFloats(n, start, limit, delta));
+  } else {
+    for (ValueId *operand : {&start, &limit, &delta})
+      *operand = c.cast(*operand, DType::I64);
+    FUSEC_TRY(const ValueId isDown, c.binary(OpKind::Less, delta, c.integer(0)));
+    FUSEC_TRY(const ValueId low, c.where(isDown, limit, start));
+    FUSEC_TRY(const ValueId high, c.where(isDown, start, limit));
+    FUSEC_TRY(count, countOfIntegers(n, low, high, c.unary(OpKind::Abs, delta)));
+  }
   return c.where(stands, c.integer(-1), count);
 }
 

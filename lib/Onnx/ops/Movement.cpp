@@ -69,8 +69,8 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
     auto size = exactQuotient(in, out, n.symbols());
     auto missing = missingDivisor(in, out);
     const DimExpr others = numElements(out);
-    for (const DimExpr &d : out)
-      if (!n.graphBuilder().isConditional())
+    if (!n.graphBuilder().isInLoop())
+      for (const DimExpr &d : out)
         FUSEC_CHECK(
             n.sizes().noLess(d, DimExpr(1), "beside -1 the target shape must have no size of 0"));
     out[*rest] = size.value_or(DimExpr(-1));
@@ -101,7 +101,7 @@ Status reshape(NodeImporter &n) {
     if (!n.has(1) || n.type(1) != DType::I64 || n.rank(1) != 1)
       return n.mismatch("the target shape must be a vector of i64");
     if (auto wanted = n.known(1)) {
-      if (!allowZero && !n.graphBuilder().isConditional())
+      if (!allowZero && !n.graphBuilder().isInLoop())
         FUSEC_CHECK(requireNoCopy(n, *wanted));
       FUSEC_TRY(out, reshapeTarget(n, *wanted, allowZero));
     } else if (auto declared = n.declared(0);
@@ -304,10 +304,7 @@ Status tile(NodeImporter &n) {
   } else if (auto declared = n.declared(0);
              declared && declared->shape.size() == n.shape(0).size()) {
     out = declared->shape;
-    FUSEC_TRY(const ValueId sizes,
-              n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", int64_t(0)}, {"end", n.rank(0)}}));
-    FUSEC_TRY(const ValueId asked, Compose(n).binary(OpKind::Mul, sizes, n.id(1)));
-    FUSEC_CHECK(requireDeclared(n, asked, out));
+    FUSEC_CHECK(requireRepeated(n, out));
   } else {
     return n.needsConstant("the repeat counts are a run-time value; they must follow from "
                            "constants and input shapes",

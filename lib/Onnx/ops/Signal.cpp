@@ -1,7 +1,10 @@
 #include "Onnx/Compose.h"
 #include "Onnx/Fourier.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/TestedInRun.h"
 #include "Support/Diag.h"
+
+#include <algorithm>
 
 // Fourier transforms of signals whose last axis holds a real number, or a real and an imaginary part.
 
@@ -155,7 +158,7 @@ Result<ValueId> says(NodeImporter &n, const DftForm &form) {
     FUSEC_TRY(ValueId either, c.binary(OpKind::Or, first, second));
     FUSEC_CHECK(demand(either));
   }
-  if (n.has(1) && !n.ints(1)) {
+  if (n.has(1) && !n.known(1)) {
     FUSEC_TRY(ValueId holds, is(1, form.length.size.constValue()));
     FUSEC_CHECK(demand(holds));
   }
@@ -175,18 +178,22 @@ Status dft(NodeImporter &n) {
   if (forms.empty())
     return n.mismatch("no axis and length of a transform fit the declared output");
   Compose c(n);
-  ValueId result = kNoValue;
+  ValueId result = kNoValue, isAny = kNoValue;
   for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
     FUSEC_TRY(ValueId y, fourier(n, n.id(0), form->axis, form->length, sign));
+    FUSEC_TRY(ValueId chosen, says(n, *form));
     if (result == kNoValue) {
       result = y;
+      isAny = chosen;
       continue;
     }
-    FUSEC_TRY(ValueId chosen, says(n, *form));
     FUSEC_TRY(result, c.where(chosen, y, result));
+    FUSEC_TRY(isAny, c.binary(OpKind::Or, isAny, chosen));
   }
   n.result(0, result);
-  return success();
+  if (isAny == kNoValue)
+    return success();
+  return requireNone(n, c.cast(c.unary(OpKind::Not, isAny), DType::I64), DataTest::Declared);
 }
 
 /// frames[b, f, i, parts] = signal[b, f * step + i, parts]
@@ -251,6 +258,32 @@ Result<std::vector<DftLength>> frameLengths(NodeImporter &n, const DftSign &sign
   return lengths;
 }
 
+/// Operands that a run alone knows ask for `count` frames, each with one of these numbers of elements.
+Status requireFrames(NodeImporter &n, const DimExpr &count, const std::vector<DftLength> &lengths) {
+  Compose c(n);
+  ValueId length = lengths[0].number;
+  if (n.has(3) && !n.peek(3)) { // one or two follow each other where they are declared
+    const int64_t one = lengths.front().size.constValue(), other = lengths.back().size.constValue();
+    length = c.cast(n.reshape(n.id(3), {}), DType::I64);
+    FUSEC_CHECK(requireBetween(n, length, c.integer(std::min(one, other)),
+                               c.integer(std::max(one, other)), DataTest::Declared));
+  } else if (length == kNoValue) {
+    length = c.integer(lengths[0].size.constValue());
+  }
+  if (n.peek(1))
+    return success();
+  // Steps that do not go forward make no number of frames.
+  const ValueId step = c.cast(n.reshape(n.id(1), {}), DType::I64), one = c.integer(1);
+  FUSEC_TRY(const ValueId size, c.extent(n.id(0), 1));
+  FUSEC_TRY(const ValueId rest, c.binary(OpKind::Sub, size, bounded(n, length)));
+  FUSEC_TRY(const ValueId width, c.binary(OpKind::Max, step, one));
+  FUSEC_TRY(ValueId asked, c.binary(OpKind::Div, rest, width));
+  FUSEC_TRY(asked, c.binary(OpKind::Add, asked, one));
+  FUSEC_TRY(const ValueId isWrong, c.binary(OpKind::Less, step, one));
+  FUSEC_TRY(asked, c.where(isWrong, c.integer(-1), asked));
+  return requireDeclared(n, asked, {count});
+}
+
 Status stft(NodeImporter &n) {
   DftSign sign{false, n.attrInt("onesided", 1) != 0};
   const DType type = n.type(0);
@@ -268,6 +301,8 @@ Status stft(NodeImporter &n) {
       FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {length.size},
                                       "the window must have frame_length numbers"));
     FUSEC_TRY(DimExpr count, frameCount(n, length.size));
+    if (result == kNoValue)
+      FUSEC_CHECK(requireFrames(n, count, lengths));
     FUSEC_TRY(ValueId x, frames(n, count, length.size));
     if (n.has(2)) {
       FUSEC_TRY(x, c.binary(OpKind::Mul, x, n.reshape(n.id(2), {length.size, DimExpr(1)})));

@@ -127,13 +127,20 @@ Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, V
   std::vector<int64_t> fixed(2 * rank, 0);
   bool cuts = false;
   for (size_t i = 0; i < 2 * rank; ++i) {
+    const DimExpr size = n.shape(0)[i % rank];
     out[i % rank] = out[i % rank] + pads[i];
     const bool open = !pads[i % rank].isConst() || !pads[i % rank + rank].isConst();
     cuts = cuts || (open && pads[i].range(n.symbols()).min < 0);
     if (!open)
       fixed[i] = pads[i].constValue();
-    if (mode == "reflect" && !pads[i].isConst(0))
-      FUSEC_CHECK(n.sizes().noLess(n.shape(0)[i % rank], pads[i] + DimExpr(1),
+    if (mode == "constant" || pads[i].isConst(0))
+      continue;
+    const DimExpr rest =
+        size + min(pads[i % rank], DimExpr(0)) + min(pads[i % rank + rank], DimExpr(0));
+    FUSEC_CHECK(n.sizes().noLess(rest, min(max(size, pads[i]), DimExpr(1)),
+                                 "pads must leave an element of the axis to repeat"));
+    if (mode == "reflect")
+      FUSEC_CHECK(n.sizes().noLess(rest, pads[i] + DimExpr(1),
                                    "a reflecting pad must be smaller than the axis"));
   }
   if (mode != "constant" || cuts)
@@ -177,7 +184,7 @@ Status pad(NodeImporter &n) {
     if (!n.known(1) && fill && declared && declared->shape.size() == rank &&
         n.type(1) == DType::I64 && padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)}) {
       const PadOperands pads = padOperands(n);
-      FUSEC_CHECK(requirePads(n, declared->shape, pads));
+      FUSEC_CHECK(requirePads(n, mode, declared->shape, pads));
       return padAtRunTime(n, mode, declared->shape, pads);
     }
     const auto known = n.known(1);

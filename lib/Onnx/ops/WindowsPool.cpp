@@ -120,8 +120,12 @@ Status maxUnpool(NodeImporter &n) {
       return n.needsFixed("with an output shape the data must have a fixed shape", plane);
     auto given = n.ints(2);
     auto declared = n.declared(0);
-    if (!given && declared && isStatic(declared->shape))
+    if (!given && declared && isStatic(declared->shape)) {
+      const DimExpr rank(static_cast<int64_t>(declared->shape.size()));
+      FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {rank}, "the output shape must have its rank"));
+      FUSEC_CHECK(requireDeclared(n, n.id(2), declared->shape));
       given = staticDims(declared->shape);
+    }
     if (!given)
       return n.needsConstant("the output shape is a run-time value; it must be constant", {2});
     out.assign(given->begin(), given->end());

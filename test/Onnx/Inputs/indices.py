@@ -90,6 +90,22 @@ ROUND = model("""g (float[2,4,3] x, float[2,2,3] u, int64[2] at) => (float[2,4,3
     y = TensorScatter<mode = "circular">(x, u, at)
 }""", 24)
 
+# Beside a size of 0 nothing is left to be any, in runs that take the branch.
+LEFT_OPEN = model("""g (int64 at, float[n,4] x) => (float[n,4] y) {
+    zero = Constant<value_int = 0>()
+    c = Greater(at, zero)
+    y = If (c) <
+        then_branch = taken () => (float[n,4] a) {
+            s = Constant<value_ints = [0, -1]>()
+            a = Reshape(x, s)
+        },
+        else_branch = left () => (float[n,4] b) { b = Relu(x) }
+    >
+}""")
+FIRST = model("g (float[2,n] x, int64[1] at) => (float[2,k] y, int64[2,k] z) { y, z = TopK(x, at) }")
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
 CASES = [
     ("rows", ROWS, {"w": floats(10, 4)}, "ids", [[[0, 9], [-10, 3]]], [[[0, 12], [-10, 3]], [[0, 9], [-11, 3]]]),
     ("columns", COLUMNS, {"x": floats(3, 5)}, "at", [np.int32([4, -5, 0])],
@@ -115,7 +131,10 @@ CASES = [
      [np.int32([3, -9]), np.int32([-4, 1])]),
     ("cached", CACHED, {"x": floats(2, 4, 3), "u": floats(2, 2, 3)}, "at", [[0, 2], [1, 1]], [[3, 0], [0, -1]]),
     ("cached in full", CACHED, {"x": floats(2, 4, 3), "u": floats(2, 5, 3)}, "at", [], [[0, 0]]),
-    ("round", ROUND, {"x": floats(2, 4, 3), "u": floats(2, 2, 3)}, "at", [[3, 9]], []),
+    ("round", ROUND, {"x": floats(2, 4, 3), "u": floats(2, 2, 3)}, "at", [[3, 9], [0, MOST]],
+     [[-1, 0], [2, LEAST]]),
+    ("left open", LEFT_OPEN, {"x": floats(0, 4)}, "at", [0], [1]),
+    ("first", FIRST, {"x": floats(2, 3)}, "at", [[0], [3]], [[4], [-1], [LEAST], [MOST]]),
     ("body", BODY, {"trips": longs(3), "w": floats(5, 4), "x": floats(4)}, "first", [2], [3]),
 ]
 
@@ -191,6 +210,18 @@ DECLARED = [
         y = Range(start, a, step)
         z = Relu(x)
     }""", {"x": floats(3)}, [7], [11]),
+    ("length of none", """g (float[n] x, int64 a) => (int64[0] y, float[n] z) {
+        limit = Constant<value_int = 9223372036854775807>()
+        step = Constant<value_int = 1>()
+        y = Range(a, limit, step)
+        z = Relu(x)
+    }""", {"x": floats(3)}, [MOST], [LEAST, -1]),
+    ("long steps of a range", """g (float[n] x, int64 a) => (int64[1] y, float[n] z) {
+        start = Constant<value_int = 0>()
+        limit = Constant<value_int = 9223372036854775807>()
+        y = Range(start, limit, a)
+        z = Relu(x)
+    }""", {"x": floats(3)}, [MOST], [2**62, LEAST]),
     ("steps of a range", """g (float[n] x, int64 a) => (int64[n] y, float[n] z) {
         start = Constant<value_int = 4>()
         limit = Constant<value_int = 1>()
@@ -199,10 +230,17 @@ DECLARED = [
     }""", {"x": floats(3)}, [-1], [-2, 0]),
     ("reduced", "g (float[n,4] x, int64[1] a) => (float[n,1] y) { y = ReduceSum(x, a) }", {"x": floats(3, 4)},
      [[1], [-1]], [[0], [2]]),
+    ("reduced ones", "g (float[n,1] x, int64[1] a) => (float[n,1] y) { y = ReduceSum(x, a) }", {"x": floats(3, 1)},
+     [[1], [-1]], [[2], [-3], [LEAST], [MOST]]),
     ("reduced away", "g (float[4,4,n] x, int64[1] a) => (float[4,n] y) { y = ReduceMax<keepdims = 0>(x, a) }",
      {"x": floats(4, 4, 3)}, [[0], [1], [-3]], [[2], [3]]),
     ("target", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
      [[-1, 2], [3, -1]], [[2, 3], [-1, -1]]),
+    ("target of nothing", "g (float[n,3] x, int64[2] a) => (float[n,3] y) { y = Reshape(x, a) }", {"x": floats(0, 3)},
+     [[-1, 3], [0, 3], [-1, 0]], [[0, -1], [LEAST, 3]]),
+    ("target of nothing, with zeros", """g (float[n,3] x, int64[2] a) => (float[n,3] y) {
+        y = Reshape<allowzero = 1>(x, a)
+    }""", {"x": floats(0, 3)}, [[-1, 3], [0, 3]], [[LEAST, 3], [-2, 3]]),
     ("copied", "g (float[2,n] x, int64[2] a) => (float[n,2] y) { y = Reshape(x, a) }", {"x": floats(2, 3)},
      [[3, 2]], [[0, 3]]),
     ("copied ones", "g (float[n] x, int64[2] a) => (float[n,1] y) { y = Reshape(x, a) }", {"x": floats(3)},
@@ -213,6 +251,8 @@ DECLARED = [
      [[4, 3]], [[1, 3]]),
     ("one element", "g (float[1,1] x, int64[2] a) => (float[4,1] y) { y = Expand(x, a) }", {"x": floats(1, 1)},
      [[4, 1]], [[4, 0]]),
+    ("no row", "g (float[1,n] x, int64[2] a) => (float[0,n] y) { y = Expand(x, a) }", {"x": floats(1, 3)},
+     [[0, 3]], [[LEAST, 3], [-1, 3]]),
     ("columns", "g (float[4,n] x, int64[2] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(4, 3)},
      [[4, 3], [1, 1]], [[4, 2]]),
     ("any length", "g (float[4,n] x, int64[r] a) => (float[4,n] y) { y = Expand(x, a) }", {"x": floats(4, 3)},
@@ -253,6 +293,19 @@ DECLARED = [
     }""", {"x": floats(4, 4)}, [[0, 1], [-1, 0]], [[0, -2]]),
     ("pads", "g (float[n,2] x, int64[4] a) => (float[6,2] y) { y = Pad(x, a) }", {"x": floats(3, 2)},
      [[1, 0, 2, 0], [4, 1, -1, -1]], [[2, 0, 2, 0], [1, 1, 2, 0]]),
+    ("pads of nothing", "g (float[n,2] x, int64[4] a) => (float[1,2] y) { y = Pad(x, a) }", {"x": floats(0, 2)},
+     [[0, 0, 1, 0], [1, 0, 0, 0]], [[1, 0, 1, 0], [LEAST, 0, LEAST + 1, 0]]),
+    ("pads that repeat", """g (float[n,2] x, int64[4] a) => (float[8,2] y) { y = Pad<mode = "edge">(x, a) }""",
+     {"x": floats(7, 2)}, [[-3, 0, 4, 0], [7, 0, -6, 0]], [[-7, 0, 8, 0], [9, 0, -8, 0], [MOST, 0, 2 + LEAST, 0]]),
+    ("pads that repeat none", """g (float[n,2] x, int64[4] a) => (float[n,3] y) {
+        y = Pad<mode = "edge">(x, a)
+    }""", {"x": floats(0, 2)}, [[0, 0, 0, 1]], [[0, -2, 0, 3]]),
+    ("pads that repeat all", """g (float[n,2] x, int64[4] a) => (float[8,2] y) { y = Pad<mode = "wrap">(x, a) }""",
+     {"x": floats(7, 2)}, [[-3, 0, 4, 0], [7, 0, -6, 0]], [[8, 0, -7, 0], [-8, 0, 9, 0]]),
+    ("pads that reflect", """g (float[n] x, int64[2] a) => (float[8] y) { y = Pad<mode = "reflect">(x, a) }""",
+     {"x": floats(7)}, [[-2, 3], [2, -1]], [[-3, 4], [-6, 7], [8, -7]]),
+    ("axes of pads", """g (float[3,2] x, int64[4] p, int64[2] a) => (float[5,2] y) { y = Pad(x, p, , a) }""",
+     {"x": floats(3, 2), "p": longs([1, 0, 1, 0])}, [[0, 1], [-2, -1]], [[0, 0], [0, 2], [0, LEAST]]),
     ("pads of an axis", """g (float[n,2] x, int64[2] a, int64[1] at) => (float[6,2] y) {
         y = Pad<mode = "edge">(x, a, , at)
     }""", {"x": floats(3, 2), "at": longs([-2])}, [[1, 2]], [[2, 2]]),
@@ -264,8 +317,14 @@ DECLARED = [
     }""", {"x": floats(1, 1, 7, 5)}, [[1, 1, 10, 13]], [[1, 1, 10, 12]]),
     ("repeats", "g (float[3,2] x, int64[2] a) => (float[6,2] y) { y = Tile(x, a) }", {"x": floats(3, 2)},
      [[2, 1]], [[3, 1], [2, 2]]),
+    ("repeats of nothing", "g (float[n,2] x, int64[2] a) => (float[n,4] y) { y = Tile(x, a) }", {"x": floats(0, 2)},
+     [[5, 2], [MOST, 2]], [[-1, 2], [LEAST, 2]]),
+    ("many repeats", "g (float[n,2] x, int64[2] a) => (float[n,4] y) { y = Tile(x, a) }", {"x": floats(2, 2)},
+     [[1, 2]], [[1, 2**62 + 2], [1, 2 + LEAST], [LEAST + 1, 2]]),
     ("parts", "g (float[6,n] x, int64[2] a) => (float[2,n] y, float[4,n] z) { y, z = Split<axis = 0>(x, a) }",
      {"x": floats(6, 3)}, [[2, 4]], [[3, 3]]),
+    ("no part", "g (float[6,n] x, int64[2] a) => (float[0,n] y, float[6,n] z) { y, z = Split<axis = 0>(x, a) }",
+     {"x": floats(6, 3)}, [[0, 6]], [[LEAST, 6]]),
     ("crop", "g (float[4,5] x, int64[2] a) => (float[6,3] y) { y = CenterCropPad(x, a) }", {"x": floats(4, 5)},
      [[6, 3]], [[6, 4]]),
     ("grid", "g (float[2,2,3] x, int64[4] a) => (float[2,4,5,2] y) { y = AffineGrid(x, a) }", {"x": floats(2, 2, 3)},
@@ -274,6 +333,20 @@ DECLARED = [
      [[0, 2], [-1, 0]], [[0, 1], [0, 0]]),
     ("unsqueezed", "g (float[n,3] x, int64[2] a) => (float[1,n,1,3] y) { y = Unsqueeze(x, a) }", {"x": floats(4, 3)},
      [[0, 2], [-2, -4]], [[0, 1], [2, 3], [0, 0], [0, 4]]),
+    ("length of a transform", "g (float[n,9,1] x, int64 a) => (float[n,5,2] y) { y = DFT<onesided = 1>(x, a) }",
+     {"x": floats(2, 9, 1)}, [9, 8], [10, 7, 0, LEAST]),
+    ("steps of frames", """g (float[1,n,1] x, int64 a) => (float[1,4,3,2] y) {
+        length = Constant<value_int = 4>()
+        y = STFT(x, a, , length)
+    }""", {"x": floats(1, 16, 1)}, [4], [3, 5, -4, LEAST, MOST]),
+    ("length of frames", """g (float[1,16,1] x, int64 a) => (float[1,3,3,2] y) {
+        step = Constant<value_int = 5>()
+        y = STFT(x, step, , a)
+    }""", {"x": floats(1, 16, 1)}, [4, 5], [6, 3, LEAST]),
+    ("place of the others", """g (float[1,1,2,2] x, int64[4] a, int64[1,1,2,2] at) => (float[1,1,5,5] y) {
+        y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, at, a)
+    }""", {"x": floats(1, 1, 2, 2), "at": longs([[[[0, 1], [2, 3]]]])}, [[1, 1, 5, 5]],
+     [[1, 1, 4, 4], [1, 1, LEAST, 5]]),
     ("kept sizes", """g (float[7,5] x, int64[2] a) => (float[14,10] y) {
         y = Resize<keep_aspect_ratio_policy = "not_larger">(x, , , a)
     }""", {"x": floats(7, 5)}, [[14, 11]], [[15, 9]]),
