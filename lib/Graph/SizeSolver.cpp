@@ -18,7 +18,13 @@ SymbolId SizeSolver::symbol(const Symbol &range, bool byUser) {
   first.push_back(range);
   now.symbols.push_back(range);
   given.push_back(byUser);
-  return static_cast<SymbolId>(first.size() - 1);
+  const auto id = static_cast<SymbolId>(first.size() - 1);
+  if (noneEmpty && isFree(first.size() - 1)) {
+    forced.push_back(*noneEmpty);
+    forced.back().left = DimExpr::symbol(id);
+    apply(now, forced.back());
+  }
+  return id;
 }
 
 void SizeSolver::renewRange(size_t id, const Symbol &range) {
@@ -148,7 +154,7 @@ void SizeSolver::beginAnew() {
   SizeSolver fresh;
   fresh.servesCases = servesCases;
   fresh.takesDeclared = takesDeclared;
-  fresh.servesEmpty = servesEmpty;
+  fresh.noneEmpty = std::move(noneEmpty);
   *this = std::move(fresh);
 }
 
@@ -162,14 +168,20 @@ void SizeSolver::ignoreDeclared() {
   beginAnew();
 }
 
-void SizeSolver::assumeNoneEmpty() {
-  servesEmpty = false;
+void SizeSolver::assumeNoneEmpty(SizeRule why) {
+  why.kind = SizeRule::Kind::AtLeast;
+  why.right = DimExpr(1);
+  noneEmpty = std::move(why);
   beginAnew();
 }
 
+bool SizeSolver::isFree(size_t id) const {
+  return !given[id] && !first[id].definition && !first[id].bound;
+}
+
 bool SizeSolver::hasEmpty() const {
-  for (size_t s = 0; s < first.size(); ++s)
-    if (servesEmpty && !given[s] && !first[s].definition && !first[s].bound)
+  for (size_t s = 0; s < first.size() && !noneEmpty; ++s)
+    if (isFree(s))
       return true;
   return false;
 }

@@ -63,12 +63,14 @@ public:
   bool hasCases() const { return servedCase; }
   /// Forgets all, and from then on serves no choice.
   void assumeEquality();
-  /// The least that a size may be of which the user does not speak: 0, or 1 once shapes could not serve that.
-  int64_t leastSize() const { return servesEmpty ? 0 : 1; }
-  /// Whether there is such a size, which may be 0.
+  /// Whether there is a size of which the user does not speak, and which may be 0.
   bool hasEmpty() const;
-  /// Forgets all, and from then on such sizes are 1 at least.
-  void assumeNoneEmpty();
+  /// The rule that determined a size as the last one; nothing where none has.
+  std::optional<SizeRule> lastSolved() const {
+    return forced.empty() ? std::nullopt : std::optional(forced.back());
+  }
+  /// Forgets all, and from then on such sizes are 1 at least. `why`: the node, and in words what it needs.
+  void assumeNoneEmpty(SizeRule why);
   /// Whether shapes of this round stand on what the model declares, which may contradict its nodes.
   bool hasDeclared() const { return assumedDeclared; }
   /// Forgets all, and from then on makes nothing of what is declared.
@@ -90,6 +92,8 @@ private:
     std::vector<SizeRule> found; // what determined a symbol or narrowed its range
     std::vector<SizeRule> tests; // that come of these
   };
+  /// Whether it is a size of the inputs of which the user does not speak.
+  bool isFree(size_t id) const;
   static DimExpr canonical(const State &state, const DimExpr &size);
   static void renewParts(State &state);
   static void dropFixedParts(State &state);
@@ -138,7 +142,7 @@ private:
   bool hasAssumed = false, foundForced = false, startsAnew = false;
   bool servesCases = true, servedCase = false;
   bool takesDeclared = true, assumedDeclared = false;
-  bool servesEmpty = true;
+  std::optional<SizeRule> noneEmpty; // why sizes of which the user does not speak are not 0
 };
 
 } // namespace fusec

@@ -91,7 +91,7 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
   if (auto known = sizes.find(name); known != sizes.end())
     return known->second;
   Symbol s;
-  s.min = solver().leastSize();
+  s.min = 0;
   s.opt = static_cast<int64_t>(SymbolKind::Any);
   const auto range = options.dims.find(name);
   if (range != options.dims.end())
@@ -101,7 +101,7 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
     return sizes.emplace(name, s.min).first->second;
   const SymbolId id = solver().symbol(s, range != options.dims.end());
   if (static_cast<size_t>(id) == graph.symbols.size())
-    graph.symbols.push_back(std::move(s));
+    graph.symbols.push_back(solver().symbols()[static_cast<size_t>(id)]);
   return sizes.emplace(name, solver().valueOf(id)).first->second;
 }
 

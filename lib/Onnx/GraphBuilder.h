@@ -152,6 +152,8 @@ public:
   const std::set<SymbolId> *beyondLimit(ValueId id) const;
   bool foundFixed = false;
   bool hasDefaults() const { return defaults.size() > memory.lostDefaults.size(); }
+  /// The first node that was refused, and why, as a rule on sizes that might be 0; nothing where none was.
+  std::optional<SizeRule> firstRefusal() const;
   /// Initialisers and inputs were accepted: only then may another import of the nodes go better.
   bool usable = false;
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);

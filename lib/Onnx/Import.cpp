@@ -104,8 +104,9 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
     const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
-    if (memory.sizes.hasEmpty() && leadsNowhere && !isBeyondLimit(imported)) {
-      memory.sizes.assumeNoneEmpty();
+    const auto refused = imported.ok() ? memory.sizes.lastSolved() : builder.firstRefusal();
+    if (memory.sizes.hasEmpty() && leadsNowhere && refused && !isBeyondLimit(imported)) {
+      memory.sizes.assumeNoneEmpty(*refused);
       round = sizeRounds = 0;
       continue;
     }

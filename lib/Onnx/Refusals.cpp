@@ -22,6 +22,21 @@ static size_t operandsAt(const std::string &text) {
   return std::min({text.find("; the inputs are ("), text.find("; its inputs are ("), text.size()});
 }
 
+std::optional<SizeRule> GraphBuilder::firstRefusal() const {
+  for (const Diagnostic &d : errors) {
+    const auto place = nodePlaces.find(d.where);
+    if (place == nodePlaces.end())
+      continue;
+    const auto &[name, kind] = place->second; // "(Conv, opset 18)"
+    SizeRule rule;
+    rule.node = name;
+    rule.op = kind.substr(1, kind.find(',') - 1);
+    rule.text = "no size may be 0, since else " + d.text.substr(0, d.text.find(';'));
+    return rule;
+  }
+  return std::nullopt;
+}
+
 Diagnostics GraphBuilder::groupedRefusals() const {
   struct Group {
     Diagnostic first;

@@ -72,6 +72,28 @@ CASES = [
     t = Concat<axis = 0>(s, r)
     y = Reshape(x, t)
 }""", ROWS),
+    ("the rest in a branch", """(float[n,6] x) => (float[n,6] y) {
+    s = Shape<start = 0, end = 1>(x)
+    two = Constant<value_ints = [2]>()
+    less = Less(s, two)
+    c = Squeeze(less)
+    y = If<then_branch = t () => (float[n,6] u) {
+               r = Constant<value_ints = [0, -1]>()
+               u = Reshape(x, r)
+           },
+           else_branch = f () => (float[n,6] v) { v = Exp(x) }>(c)
+}""", ROWS),
+    ("the rest in the other branch", """(float[n,6] x) => (float[n,6] y) {
+    s = Shape<start = 0, end = 1>(x)
+    two = Constant<value_ints = [2]>()
+    more = Greater(s, two)
+    c = Squeeze(more)
+    y = If<then_branch = t () => (float[n,6] u) {
+               r = Constant<value_ints = [0, -1]>()
+               u = Reshape(x, r)
+           },
+           else_branch = f () => (float[n,6] v) { v = Exp(x) }>(c)
+}""", ROWS),
     ("padded with zeros", """(float[n,3] x) => (y) {
     p = Constant<value_ints = [2, 0, 1, 0]>()
     y = Pad(x, p)
@@ -80,6 +102,28 @@ CASES = [
     p = Constant<value_ints = [2, 0, 1, 0]>()
     y = Pad<mode = "edge">(x, p)
 }""", ROWS),
+    ("cut, padded with the edge", """(float[n,3] x) => (y) {
+    p = Constant<value_ints = [-2, 0, 3, 0]>()
+    y = Pad<mode = "edge">(x, p)
+}""", [{"n": n} for n in (2, 3, 5)]),
+    ("cut, mirrored", """(float[n,3] x) => (y) {
+    p = Constant<value_ints = [-2, 0, 3, 0]>()
+    y = Pad<mode = "reflect">(x, p)
+}""", [{"n": n} for n in (5, 6)]),
+    ("cut to a size, repeated", """(float[n,3] x) => (y) {
+    s = Shape<start = 0, end = 1>(x)
+    t = Constant<value_ints = [9]>()
+    cut = Sub(s, t)
+    p = Constant<value_ints = [0, 7, 0]>()
+    q = Concat<axis = 0>(cut, p)
+    y = Pad<mode = "wrap">(x, q)
+}""", [{"n": n} for n in (4, 5, 12)]),
+    ("centred", """(float[n,m] x) => (y) {
+    s = Shape(x)
+    t = Constant<value_ints = [2, 1]>()
+    more = Add(s, t)
+    y = CenterCropPad(x, more)
+}""", PAIRS),
     ("first row", """(float[n,3] x) => (y) {
     i = Constant<value_int = 0>()
     y = Gather<axis = 0>(x, i)
@@ -149,7 +193,7 @@ CASES = [
     n = Shape<start = 0, end = 1>(z)
     i = ConstantOfShape<value = int64[1] {0}>(n)
     y = RoiAlign<output_height = 2, output_width = 2, sampling_ratio = 1>(x, z, i)
-}""", [{"b": b, "h": h, "n": n} for b, h, n in ((1, 8, 0), (1, 8, 3), (2, 9, 1))]),
+}""", [{"b": b, "h": h, "n": n} for b, h, n in ((1, 8, 0), (1, 8, 3), (2, 9, 1), (0, 8, 0), (1, 0, 0), (0, 8, 1))]),
     ("as large as 4", """(float[b,2,h,h] x) => (y) {
     s = Constant<value_ints = [4, 4]>()
     y = Resize<mode = "linear", axes = [2, 3]>(x, , , s)
