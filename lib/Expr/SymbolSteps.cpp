@@ -31,6 +31,7 @@ public:
     for (const Symbol &s : program.symbols)
       least.push_back(std::max(s.min, s.divisor));
     near = withSize(least, kFar);
+    odd = withSize(least, kFar + 1);
     middle = withSize(least, kFar + kFar / 2);
     far = withSize(least, 2 * kFar);
   }
@@ -81,13 +82,24 @@ private:
     return std::clamp<int64_t>(std::llround(step), 1, kMostStep);
   }
 
-  /// The shortest of them.
+  /// The shortest of them. Blocks of elements and the places in one, such as ceildiv(n, 4096) and 4096, are an axis of
+  /// the elements themselves.
   int64_t stepOfAll(const std::vector<DimExpr> &extents) const {
     int64_t shortest = 0;
-    for (const DimExpr &extent : extents)
-      if (const int64_t step = stepOf(extent); step > 0)
+    for (size_t i = 0; i < extents.size(); ++i)
+      if (int64_t step = stepOf(extents[i]); step > 0) {
+        if (i + 1 < extents.size() && extents[i + 1].isConst(step) && coversAll(extents[i], step))
+          step = 1;
         shortest = shortest == 0 ? step : std::min(shortest, step);
+      }
     return shortest;
+  }
+
+  /// Whether so many blocks of `length` leave out no element: frames, which windows make, leave some.
+  bool coversAll(const DimExpr &blocks, int64_t length) const {
+    const std::optional<int64_t> count = blocks.evaluate(odd);
+    return count && *count >= odd[static_cast<size_t>(symbol)] / length +
+                                  (odd[static_cast<size_t>(symbol)] % length != 0);
   }
 
   /// With kRows rows of so many elements.
@@ -103,7 +115,7 @@ private:
 
   ExprProgram &program;
   const SymbolId symbol;
-  Values least, near, middle, far;
+  Values least, near, odd, middle, far;
   std::map<int64_t, Values> typical; // by step
 };
 

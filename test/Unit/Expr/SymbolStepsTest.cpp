@@ -110,6 +110,24 @@ TEST_CASE("steps of lengths: what little of the work runs over is no step") {
         "n = 64..9223372036854775807 opt length of 2 divisor 1");
 }
 
+TEST_CASE("steps of lengths: blocks of elements are elements") {
+  // Rows of more than 4096 elements are sorted in blocks of as many; what most of the work is there, few rows have.
+  const std::string text =
+      "graph m\nsymbol b = 1..9223372036854775807 opt any divisor 1\n"
+      "symbol n = 1..9223372036854775807 opt any divisor 1\nconstant %i = i64[1] {1}\n"
+      "input %x: f32[b,n]\n%s: i64[2] {b, n} = Shape(%x) {end = 2, start = 0} @s\n"
+      "%k: i64[1] {n} = Gather(%s, %i) {axis = 0} @k\n"
+      "%v: f32[b,n], %p: i64[b,n] = TopK(%x, %k) {axis = 1, largest = 1, sorted = 1} @v\n"
+      "return %v, %p\n";
+  const Result<Graph> graph = parseGraph(text, "text", ConstantStore(""));
+  if (!graph.ok())
+    FAIL(problems(graph.errors()));
+  Result<ExprProgram> program = lowerGraph(*graph);
+  if (!program.ok())
+    FAIL(problems(program.errors()));
+  CHECK(sizesOf(program->symbols) == Sizes{1, 16, 128, 512});
+}
+
 TEST_CASE("steps of lengths: ranges, divisors and sizes that the user favours") {
   const auto sizes = [](const std::string &symbol) {
     return sizesOf(Sound(symbol).conv(64, 20, 20).conv(64, 3, 1).symbols());
