@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 namespace fusec {
 namespace {
@@ -97,12 +98,13 @@ private:
                       size_t first) {
     const StatementPath &from = sites[static_cast<size_t>(list[first].site)];
     CachedValue value{from.number, list[first].node, -1, false, {}};
+    const std::vector<BufferId> operands = buffersRead(value.node);
     for (size_t i = first + 1; i < list.size(); ++i) {
       const StatementPath &to = sites[static_cast<size_t>(list[i].site)];
-      if (from.list != to.list && isUnchanged(sites, from, to, value.node))
+      if (from.list != to.list && isUnchanged(sites, from, to, operands))
         cache.addEqual(sites, value, to.number, list[i].node);
     }
-    if (readsMore(sites, value))
+    if (!value.uses.empty() && readsMore(sites, value))
       value.uses.clear();
     return value;
   }
@@ -126,7 +128,7 @@ private:
 
   /// Reads at or below the roots, without what `without` alone needs.
   double globalReads(std::vector<NodeId> open, const std::set<NodeId> &without) const {
-    std::set<NodeId> seen(without.begin(), without.end());
+    std::unordered_set<NodeId> seen(without.begin(), without.end());
     double reads = 0;
     while (!open.empty()) {
       const NodeId id = open.back();
@@ -141,23 +143,28 @@ private:
     return reads;
   }
 
-  /// Nothing that `root` reads is stored to on the way, and both places see the same lane's registers.
+  /// Each once.
+  std::vector<BufferId> buffersRead(NodeId root) const {
+    std::vector<BufferId> buffers;
+    for (NodeId id : kernel.body.reachable({root}))
+      if (const Scalar &s = kernel.body[id];
+          (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+          std::find(buffers.begin(), buffers.end(), s.index) == buffers.end())
+        buffers.push_back(s.index);
+    return buffers;
+  }
+
+  /// No buffer of `read` is stored to on the way, and both places see the same lane's registers.
   bool isUnchanged(const std::vector<StatementPath> &sites, const StatementPath &from,
-                   const StatementPath &to, NodeId root) {
+                   const StatementPath &to, const std::vector<BufferId> &read) {
     const size_t depth = commonDepth(from, to);
     const bool inLanes = loopAround(from, LoopKind::Lane) != nullptr;
-    for (NodeId id : kernel.body.reachable({root})) {
-      const Scalar &s = kernel.body[id];
-      if (s.op != ScalarOp::Read && s.op != ScalarOp::ReadIf)
-        continue;
-      const GirBuffer &b = kernel.buffers[static_cast<size_t>(s.index)];
-      if (b.level == MemLevel::Register && b.perLane &&
-          inLanes != (loopAround(to, LoopKind::Lane) != nullptr))
-        return false;
-      if (isWritten(sites, s.index, extentAt(from, depth).first, extentAt(to, depth).second))
-        return false;
-    }
-    return true;
+    return std::none_of(read.begin(), read.end(), [&](BufferId buffer) {
+      const GirBuffer &b = kernel.buffers[static_cast<size_t>(buffer)];
+      return (b.level == MemLevel::Register && b.perLane &&
+              inLanes != (loopAround(to, LoopKind::Lane) != nullptr)) ||
+             isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second);
+    });
   }
 
   GirKernel &kernel;
