@@ -92,6 +92,18 @@ std::optional<Wide> evaluateWide(const DimExpr &e, const std::vector<int64_t> &s
   return value;
 }
 
+/// Bounds of an expression and of what it consists of.
+class Ranges {
+public:
+  explicit Ranges(const std::vector<Symbol> &symbols) : symbols(symbols) {}
+  WideRange of(const DimExpr &e);
+
+private:
+  const std::vector<Symbol> &symbols;
+  /// Bounds of sums that are looked at as fractions, which looks at other sums far down in them.
+  std::vector<std::pair<DimExpr, WideRange>> known;
+};
+
 /// A sum as one of fractions: floordiv(a, c) is a / c and a rest. What several quotients have in common cancels.
 class SumOfFractions {
 public:
@@ -121,7 +133,7 @@ public:
   }
 
   /// Nothing where denominators have too much in common.
-  std::optional<WideRange> range(const std::vector<Symbol> &symbols) const;
+  std::optional<WideRange> range(Ranges &ranges) const;
 
 private:
   static constexpr int64_t kLargest = int64_t(1) << 24;
@@ -136,9 +148,7 @@ private:
   std::vector<Rest> rest;
 };
 
-WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols);
-
-std::optional<WideRange> SumOfFractions::range(const std::vector<Symbol> &symbols) const {
+std::optional<WideRange> SumOfFractions::range(Ranges &ranges) const {
   Wide common = 1;
   auto widen = [&](Wide den) {
     common = common / std::gcd(static_cast<int64_t>(common), static_cast<int64_t>(den)) * den;
@@ -170,7 +180,7 @@ std::optional<WideRange> SumOfFractions::range(const std::vector<Symbol> &symbol
     WideRange r{p.num, p.num};
     for (const DimExpr &atom : p.atoms)
       if (p.num != 0)
-        r = dim::multiplyRanges(r, wideRange(atom, symbols));
+        r = dim::multiplyRanges(r, ranges.of(atom));
     sum = dim::addRanges(sum, r);
   }
   return WideRange{dim::ceilDivide(sum.min, common), dim::floorDivide(sum.max, common)};
@@ -191,7 +201,7 @@ bool hasQuotients(const DimExpr &e) {
   return found && open > 1;
 }
 
-WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
+WideRange Ranges::of(const DimExpr &e) {
   using Op = DimExpr::Op;
   if (e.op() == Op::Const)
     return {e.constValue(), e.constValue()};
@@ -201,9 +211,14 @@ WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
       return {INT64_MIN, INT64_MAX};
     return {symbols[id].min, symbols[id].max};
   }
-  WideRange r = wideRange(e.operands()[0], symbols);
+  const bool asFractions = hasQuotients(e);
+  if (asFractions)
+    for (const auto &[sum, range] : known)
+      if (sum == e)
+        return range;
+  WideRange r = of(e.operands()[0]);
   for (size_t i = 1; i < e.operands().size(); ++i) {
-    WideRange n = wideRange(e.operands()[i], symbols);
+    WideRange n = of(e.operands()[i]);
     switch (e.op()) {
     case Op::Add: r = dim::addRanges(r, n); break;
     case Op::Mul: r = dim::multiplyRanges(r, n); break;
@@ -216,10 +231,12 @@ WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
     case Op::Symbol: break;
     }
   }
-  if (hasQuotients(e))
+  if (asFractions) {
     if (SumOfFractions sum; sum.add(e, 1, 1))
-      if (const auto tighter = sum.range(symbols))
+      if (const auto tighter = sum.range(*this))
         r = {std::max(r.min, tighter->min), std::min(r.max, tighter->max)};
+    known.emplace_back(e, r);
+  }
   return r;
 }
 
@@ -273,7 +290,7 @@ std::optional<int64_t> DimExpr::evaluate(const std::vector<int64_t> &symbols) co
 }
 
 DimExpr::Range DimExpr::range(const std::vector<Symbol> &symbols) const {
-  WideRange r = wideRange(*this, symbols);
+  WideRange r = Ranges(symbols).of(*this);
   auto clamp = [](Wide v) {
     return static_cast<int64_t>(std::clamp(v, Wide(INT64_MIN), Wide(INT64_MAX)));
   };
