@@ -21,11 +21,15 @@ struct KindSizes {
   size_t typical;
 };
 
-/// A batch is tuned for many rows too where nothing else makes rows of it.
-KindSizes sizesOf(SymbolKind kind, const std::vector<Symbol> &symbols) {
-  const bool isAlone = std::all_of(symbols.begin(), symbols.end(), [](const Symbol &s) {
+/// Whether nothing but batches makes rows.
+bool haveBatchesAlone(const std::vector<Symbol> &symbols) {
+  return std::all_of(symbols.begin(), symbols.end(), [](const Symbol &s) {
     return s.definition || s.min == s.max || (!isFavoured(s) && kindOf(s) == SymbolKind::Batch);
   });
+}
+
+/// A batch is tuned for many rows too where it is alone.
+KindSizes sizesOf(SymbolKind kind, bool isAlone) {
   switch (kind) {
   case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};
   case SymbolKind::Image: return {{64, 224, 320}, 1};
@@ -47,17 +51,17 @@ int64_t ofSteps(const Symbol &symbol, int64_t steps) {
   return fitted(symbol, steps <= INT64_MAX / step ? steps * step : INT64_MAX);
 }
 
-int64_t typical(const std::vector<Symbol> &symbols, size_t s) {
-  if (isFavoured(symbols[s]))
-    return symbols[s].opt;
-  const KindSizes own = sizesOf(*kindOf(symbols[s]), symbols);
-  return ofSteps(symbols[s], own.sizes[own.typical]);
+int64_t typical(const Symbol &symbol, bool isAlone) {
+  if (isFavoured(symbol))
+    return symbol.opt;
+  const KindSizes own = sizesOf(*kindOf(symbol), isAlone);
+  return ofSteps(symbol, own.sizes[own.typical]);
 }
 
 /// What symbol `s`, which has a definition, is for these values of those in front.
 int64_t computed(const std::vector<Symbol> &symbols, size_t s, const Values &values) {
   const std::optional<int64_t> value = symbols[s].definition->evaluate(values);
-  return value ? fitted(symbols[s], *value) : typical(symbols, s);
+  return value ? fitted(symbols[s], *value) : typical(symbols[s], haveBatchesAlone(symbols));
 }
 
 void setComputed(const std::vector<Symbol> &symbols, size_t s, Values &values) {
@@ -79,7 +83,8 @@ std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vect
     for (size_t s : own)
       out.back().push_back(valueOf(s));
   };
-  Values sizes = sizesOf(kind, symbols).sizes;
+  const bool isAlone = haveBatchesAlone(symbols);
+  Values sizes = sizesOf(kind, isAlone).sizes;
   // The end of a range is a size that is used; a far one is there for safety.
   int64_t end = 0;
   for (size_t s : own) {
@@ -93,8 +98,8 @@ std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vect
   if (kind == SymbolKind::Length && own.size() > 1)
     for (size_t one : own) {
       const auto shortest = [&](size_t s) { return ofSteps(symbols[s], sizes.front()); };
-      add([&](size_t s) { return s == one ? shortest(s) : typical(symbols, s); });
-      add([&](size_t s) { return s == one ? typical(symbols, s) : shortest(s); });
+      add([&](size_t s) { return s == one ? shortest(s) : typical(symbols[s], isAlone); });
+      add([&](size_t s) { return s == one ? typical(symbols[s], isAlone) : shortest(s); });
     }
   return out;
 }
@@ -136,8 +141,9 @@ std::optional<SymbolKind> parseSymbolKind(std::string_view word) {
 std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
   Values values;
   values.reserve(symbols.size());
-  for (size_t s = 0; s < symbols.size(); ++s)
-    values.push_back(typical(symbols, s));
+  const bool isAlone = haveBatchesAlone(symbols);
+  for (const Symbol &s : symbols)
+    values.push_back(typical(s, isAlone));
   for (size_t s = 0; s < symbols.size(); ++s)
     if (!isFavoured(symbols[s]))
       setComputed(symbols, s, values);
