@@ -112,6 +112,8 @@ Status requirePads(NodeImporter &n, const std::string &mode, const Shape &out,
     asked.push_back(n.reshape(size, {DimExpr(1)}));
     if (mode == "constant" || !mayName(n, near.axes, axis))
       continue;
+    FUSEC_CHECK(n.sizes().noLess(n.shape(0)[d], min(out[d], DimExpr(1)),
+                                 "an axis must have an element to repeat"));
     FUSEC_TRY(const ValueId own, lackingToRepeat(n, mode, extent, begin, end));
     FUSEC_TRY(lacking, largerOf(n, lacking, own));
   }
@@ -165,7 +167,6 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out,
                     const PadOperands &pads) {
   Compose c(n);
   const bool isConstant = mode == "constant";
-  const Shape shape = n.shape(0);
   std::vector<size_t> padded;
   std::vector<int64_t> fill(2 * out.size(), 0);
   for (size_t d = 0; d < out.size(); ++d) {
@@ -173,9 +174,6 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out,
       continue;
     padded.push_back(d);
     fill[out.size() + d] = 1;
-    if (!isConstant)
-      FUSEC_CHECK(n.sizes().noLess(shape[d], min(out[d], DimExpr(1)),
-                                   "an axis must have an element to repeat"));
   }
   ValueId result = n.id(0);
   if (isConstant) {

@@ -119,6 +119,11 @@ Status slice(NodeImporter &n) {
   return applySlice(n, spec, n.ids());
 }
 
+/// What a pad adds to an axis where it cuts: 0 or less.
+DimExpr cutBy(const NodeImporter &n, const DimExpr &pad) {
+  return pad.range(n.symbols()).min < 0 ? min(pad, DimExpr(0)) : DimExpr(0);
+}
+
 /// Pads of which some are sizes that are not fixed. With a constant around it the operand is one part of what is put
 /// together along each of their axes; else, and where pads may cut, elements are gathered.
 Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, ValueId fill) {
@@ -135,10 +140,10 @@ Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, V
       fixed[i] = pads[i].constValue();
     if (mode == "constant" || pads[i].isConst(0))
       continue;
-    const DimExpr rest =
-        size + min(pads[i % rank], DimExpr(0)) + min(pads[i % rank + rank], DimExpr(0));
-    FUSEC_CHECK(n.sizes().noLess(rest, min(max(size, pads[i]), DimExpr(1)),
-                                 "pads must leave an element of the axis to repeat"));
+    const DimExpr rest = size + cutBy(n, pads[i % rank]) + cutBy(n, pads[i % rank + rank]);
+    if (mode != "reflect" || rest != size)
+      FUSEC_CHECK(n.sizes().noLess(rest, min(max(size, pads[i]), DimExpr(1)),
+                                   "pads must leave an element of the axis to repeat"));
     if (mode == "reflect")
       FUSEC_CHECK(n.sizes().noLess(rest, pads[i] + DimExpr(1),
                                    "a reflecting pad must be smaller than the axis"));
