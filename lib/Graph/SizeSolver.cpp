@@ -160,11 +160,13 @@ void SizeSolver::beginAnew() {
 
 void SizeSolver::assumeEquality() {
   servesCases = false;
+  noneEmpty.reset(); // it may be served now
   beginAnew();
 }
 
 void SizeSolver::ignoreDeclared() {
   takesDeclared = false;
+  noneEmpty.reset(); // it may be served now
   beginAnew();
 }
 

@@ -53,10 +53,8 @@ public:
   /// determines a symbol there is solved for the branch alone, and tested in runs that take it.
   void enterBranch(const std::string &name, const IsTaken &isTaken);
   void leaveBranch();
-  /// Why sizes are what canonical() says, or have their range: ", where c is b by node 'sum' (Add), and b is 3 by node
-  /// 'conv' (Conv)"; "" where nothing is known.
-  std::string reasons(const Shape &sizes) const;
-  /// reasons() of a rule that what was found before excludes; "" for another one.
+  /// Why what was found before excludes a rule: ", where c is b by node 'sum' (Add), and b is 3 by node 'conv' (Conv)";
+  /// "" where it does not.
   std::string contradiction(const SizeRule &rule) const;
 
   /// Whether shapes of this round serve a choice; a round that failed may then go better when equality is assumed.
@@ -94,6 +92,8 @@ private:
   };
   /// Whether it is a size of the inputs of which the user does not speak.
   bool isFree(size_t id) const;
+  /// Those of `rules` that have made these sizes what they are, or gave them their range.
+  std::string reasons(const Shape &sizes, const std::vector<SizeRule> &rules) const;
   static DimExpr canonical(const State &state, const DimExpr &size);
   static void renewParts(State &state);
   static void dropFixedParts(State &state);

@@ -27,11 +27,11 @@ static std::set<SymbolId> symbolsOf(const Shape &sizes) {
   return {used.begin(), used.end()};
 }
 
-std::string SizeSolver::reasons(const Shape &sizes) const {
+std::string SizeSolver::reasons(const Shape &sizes, const std::vector<SizeRule> &rules) const {
   std::vector<Finding> findings;
   State state;
   state.symbols = first;
-  for (const SizeRule &rule : now.found) {
+  for (const SizeRule &rule : rules) {
     const State before = state;
     apply(state, rule);
     Finding f{{}, symbolsOf({rule.left, rule.right}), ""};
@@ -65,7 +65,18 @@ std::string SizeSolver::reasons(const Shape &sizes) const {
 
 std::string SizeSolver::contradiction(const SizeRule &rule) const {
   State scratch = now;
-  return apply(scratch, rule) == Answer::Never ? reasons({rule.left, rule.right}) : "";
+  if (apply(scratch, rule) != Answer::Never)
+    return "";
+  // That sizes are not 0 says nothing of sizes that contradict each other without it.
+  State others;
+  others.symbols = first;
+  std::vector<SizeRule> rules;
+  for (const SizeRule &found : now.found)
+    if (!noneEmpty || found.text != noneEmpty->text) {
+      apply(others, found);
+      rules.push_back(found);
+    }
+  return reasons({rule.left, rule.right}, apply(others, rule) == Answer::Never ? rules : now.found);
 }
 
 } // namespace fusec

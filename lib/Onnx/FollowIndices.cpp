@@ -72,6 +72,8 @@ private:
   std::optional<Id> wrapped(Id index, int64_t size) const {
     const auto wide = numbers.cast(DType::I64, index);
     const auto isBehind = wide ? apply(Op::Less, *wide, number(0)) : std::nullopt;
+    if (isBehind && numbers.constant(*isBehind) == 0)
+      return wide;
     const auto more = isBehind ? apply(Op::Add, *wide, number(size)) : std::nullopt;
     return more ? select(*isBehind, *more, *wide) : std::nullopt;
   }
@@ -288,7 +290,7 @@ bool takesPlaces(OpKind op) {
 }
 
 std::optional<Elements> followIndices(KnownValues &values, const Node &node) {
-  if (!mayMove(values, node))
+  if (!mayFollow(values, node))
     return std::nullopt;
   auto data = values.elements(node.inputs[0]);
   return data ? IndexFollower(values, node, std::move(*data)).run() : std::nullopt;

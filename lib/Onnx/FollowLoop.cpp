@@ -12,6 +12,8 @@ namespace {
 
 /// What doubles in every trip is beyond 64 bits by then.
 constexpr int64_t kMostTrips = 64;
+/// With the trips of loops inside each other; what is made in more is not known.
+constexpr int64_t kMostReplayed = 1 << 14;
 
 class LoopFollower {
 public:
@@ -67,7 +69,7 @@ private:
         return false;
       if (numbers.constant(*isMade) == 0)
         return true;
-      if (trip == kMostTrips || !isAnyKnown())
+      if (trip == kMostTrips || values.replayed > kMostReplayed || !isAnyKnown())
         return false;
       trips.push_back({*isMade, state});
       goesOn = makeTrip(trip);
@@ -134,6 +136,7 @@ private:
 
   void replay(const Region &region) {
     for (const Node &n : region.nodes) {
+      ++values.replayed;
       if (n.op == OpKind::Scan)
         continue; // what is known of it hangs on no trip
       const bool areAllThere =
@@ -191,7 +194,11 @@ private:
 } // namespace
 
 std::vector<std::optional<Elements>> followLoop(KnownValues &values, const Node &node) {
-  return LoopFollower(values, node).run();
+  if (values.loopsAround++ == 0)
+    values.replayed = 0;
+  auto made = LoopFollower(values, node).run();
+  --values.loopsAround;
+  return made;
 }
 
 } // namespace fusec

@@ -194,7 +194,7 @@ bool movesElements(OpKind op) {
   return std::find(std::begin(kMoving), std::end(kMoving), op) != std::end(kMoving);
 }
 
-bool mayMove(const KnownValues &values, const Node &node) {
+bool mayFollow(const KnownValues &values, const Node &node) {
   const Value &out = values.graph.value(node.outputs[0]);
   auto isServed = [&](auto holds) {
     return std::all_of(node.inputs.begin(), node.inputs.end(),
@@ -207,15 +207,12 @@ bool mayMove(const KnownValues &values, const Node &node) {
 
 std::vector<std::optional<Elements>> followMovement(KnownValues &values, const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
-  if (!mayMove(values, node))
+  if (!mayFollow(values, node))
     return made;
   Mover mover(values, node);
   if (node.op == OpKind::Split)
     return mover.split();
   made[0] = mover.run();
-  if (made[0] &&
-      static_cast<int64_t>(made[0]->size()) != *followedCount(values.graph.value(node.outputs[0])))
-    made[0] = std::nullopt;
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include "Onnx/FollowMovement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace fusec {
@@ -85,10 +86,12 @@ private:
     Dims extents;
     for (char letter : letters)
       extents.push_back(sizes.at(letter));
+    int64_t most = kMostProducts;
+    for (int64_t extent : extents)
+      if ((most /= std::max<int64_t>(extent, 1)) == 0)
+        return std::nullopt;
     const int64_t count = productOf(extents, 0, terms.out.size()),
                   added = productOf(extents, terms.out.size(), extents.size());
-    if (added > kMostProducts / std::max<int64_t>(count, 1))
-      return std::nullopt;
     Elements made;
     for (int64_t first = 0; first < count * added; first += added) {
       std::optional<Id> sum;
@@ -130,9 +133,8 @@ private:
     const double by = node.floatAttr(attribute);
     if (by == 1)
       return x;
-    return isFloat(type) || by == static_cast<double>(static_cast<int64_t>(by))
-               ? apply(Op::Mul, x, number(by))
-               : std::nullopt;
+    const bool isWhole = std::abs(by) < 0x1p53 && std::floor(by) == by;
+    return isFloat(type) || isWhole ? apply(Op::Mul, x, number(by)) : std::nullopt;
   }
 
   std::optional<Elements> gemm() const {
@@ -171,7 +173,7 @@ bool addsProducts(OpKind op) {
 }
 
 std::optional<Elements> followProducts(KnownValues &values, const Node &node) {
-  if (!mayMove(values, node))
+  if (!mayFollow(values, node))
     return std::nullopt;
   return ProductFollower(values, node).run();
 }

@@ -61,6 +61,7 @@ struct ImportFrame {
   const OnnxNodes *nodes = nullptr; // beside these; nullptr in functions
   std::string prefix;               // of names inside functions
   Branch *branch = nullptr;         // around this place
+  bool isInLoop = false;            // or in a branch in one
   int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
@@ -129,8 +130,9 @@ public:
   Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }
-  /// Whether it is in a loop's body, to which a run may not come: what tells that is told for branches alone.
-  bool isInLoop() const { return isConditional() && !frame->region->inputs.empty(); }
+  /// Whether a loop is around it. What is asked of sizes there cannot be left out in runs that make no trip, as in those
+  /// that do not take a branch (isTaken).
+  bool isInLoop() const { return frame->isInLoop; }
   /// For `node`: 1 in runs that take the branch around it, else 0, as far as that follows from sizes.
   std::optional<DimExpr> isTaken(const std::string &node);
   /// Makes a condition that depends on data a size, 0 or 1, which is known before the If.

@@ -269,6 +269,7 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
   inner.functionAttributes = &attributes;
   inner.prefix = nodeName + "/";
   inner.branch = frame->branch;
+  inner.isInLoop = frame->isInLoop;
   inner.depth = frame->depth + 1;
   ImportFrame *outer = frame;
   frame = &inner;

@@ -41,8 +41,11 @@ std::optional<DimExpr> power(const DimExpr &base, const DimExpr &exponent) {
   if (!exponent.isConst() || exponent.constValue() < 0 || exponent.constValue() > kMostFactors)
     return std::nullopt;
   DimExpr made = 1;
-  for (int64_t i = 0; i < exponent.constValue(); ++i)
+  for (int64_t i = 0; i < exponent.constValue(); ++i) {
+    if (isTooLarge(made, kLargestSizeOfModel))
+      return std::nullopt;
     made = made * base;
+  }
   return made;
 }
 

@@ -171,10 +171,7 @@ public:
     if (!elements || (isFloat(out.type) && onlyConstants()))
       return std::nullopt; // constants are the evaluator's
     count = *elements;
-    auto e = follow();
-    if (e && static_cast<int64_t>(e->size()) != count)
-      return std::nullopt;
-    return e;
+    return follow();
   }
 
 private:
@@ -274,7 +271,7 @@ private:
     const bool ofDividend = isFloat(out.type) || node.intAttr("fmod");
     return fold(ofDividend ? Op::Rem : Op::Mod);
   }
-  /// Numbers of two types meet as f64.
+  /// Integers of two types meet as i64, other numbers as f64.
   std::optional<Elements> power() const {
     if (input(1)->type == out.type)
       return fold(Op::Pow);
@@ -415,9 +412,11 @@ std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
       continue;
     const Value &out = graph.value(node.outputs[i]);
     // Narrow types wrap; leave those to the evaluator.
+    const bool isWhole =
+        isStatic(out.shape) && numElements(out.shape).isConst(std::ssize(*made[i]));
     const bool isNarrow = !isFloat(out.type) && out.type != DType::I64 && out.type != DType::I32 &&
                           out.type != DType::Bool;
-    if (isNarrow ||
+    if (!isWhole || isNarrow ||
         (!expressions(*made[i]) && static_cast<int64_t>(made[i]->size()) > kMaxComputedElements))
       made[i] = std::nullopt;
     else if (out.type == DType::I32 && std::any_of(made[i]->begin(), made[i]->end(), [&](Id x) {

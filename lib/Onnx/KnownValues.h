@@ -59,6 +59,10 @@ public:
   Graph &graph;
   HostNumbers numbers;
 
+  /// Nodes that followLoop has followed again, in all trips of a loop and of those inside it.
+  int64_t replayed = 0;
+  int loopsAround = 0; // the loop that is followed
+
 private:
   std::unordered_map<ValueId, Elements> others;
 };

@@ -15,6 +15,7 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   inner.declared = &declared;
   inner.nodes = &proto.node();
   inner.depth = frame->depth + 2;
+  inner.isInLoop = frame->isInLoop || (&region != frame->region && !region.inputs.empty());
   ImportFrame *outer = frame;
   frame = &inner;
   size_t before = errors.size();

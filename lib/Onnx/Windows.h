@@ -19,8 +19,8 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
 
 struct PaddedData {
   ValueId value;
-  std::vector<ValueId>
-      begins; // how much is in front of the data along each open axis: vectors of one i64
+  /// How much is in front of the data along each open axis: vectors of one i64.
+  std::vector<ValueId> begins;
 };
 
 /// x with `fill` (0 where it is absent) around its open axes, as far as the windows reach.

@@ -28,7 +28,9 @@ constexpr std::array<Row, kNumDataTests> kRows = {{
      " more than are left of its axis; leave an element of it, with mode reflect one more than the "
      "pads add"},
     {".counts", "counts of the data lie within their axis", "a count in the data is ",
-     " below 0 or beyond the axis; give counts from 0 to its size"},
+     " outside what its axis has; give counts from 0 to its size"},
+    {".turns", "rows of the data go round a cache from one of its places",
+     "a place in the data is ", " below 0; give places from 0 on"},
 }};
 
 const Row &rowOf(DataTest test) { return kRows[static_cast<size_t>(test)]; }

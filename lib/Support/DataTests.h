@@ -16,8 +16,9 @@ enum class DataTest : uint8_t {
   Writes,   // where rows are written into a cache, which has to hold all of them
   Pads,     // how many elements of an axis they repeat, which has to have these
   Counts,   // how many elements of an axis to take, from 0 to its size
+  Turns,    // where rows are written into a cache that they go round, from 0 on
 };
-constexpr size_t kNumDataTests = 7;
+constexpr size_t kNumDataTests = 8;
 
 /// What the name of such a size ends with, which says what it tests: ".outside".
 std::string_view ending(DataTest test);

@@ -26,13 +26,16 @@ Read windowRead(NodeLowering &n, EquationBuilder &b, const Window &window, Val o
 
 Status maxPool(NodeLowering &n) {
   Window window(n.node, n.shape(0));
-  DType t = computeType(n.type(0));
+  const DType own = n.type(0);
   if (!n.wants(1)) {
-    n.reduceTo(n.out(), "acc", Monoid::Max, t, [&](EquationBuilder &b) {
+    n.reduceTo(n.out(), "acc", Monoid::Max, computeType(own), [&](EquationBuilder &b) {
       return windowRead(n, b, window, b.val(identityOf(b.body(), Monoid::Max, n.type(0)))).value;
     });
     return success();
   }
+  // Narrow integers compete as i32, whose least number none of them is, so that what lies outside never wins.
+  const bool isNarrow = isInteger(own) && sizeInBytes(own) < 4;
+  const DType t = isNarrow ? DType::I32 : computeType(own);
   // The index is that of the element in the whole tensor, row-major; storage order 1 transposes the first
   // two spatial dimensions' meaning to column-major.
   bool columnMajor = n.node.intAttr("storage_order") && window.rank() > 1;
@@ -47,7 +50,10 @@ Status maxPool(NodeLowering &n) {
   Val flat = b.index(0);
   for (size_t d = 0; d < shape.size(); ++d)
     flat = flat + r.at[d] * product(shape, d + 1, shape.size());
-  b.finish({cast(t, r.value), flat});
+  Val element = cast(t, r.value);
+  if (isNarrow && r.inside.body)
+    element = select(r.inside, element, element.like(INT32_MIN));
+  b.finish({element, flat});
   if (!direct && n.wants(0))
     n.copy(n.out(), value);
   if (columnMajor)

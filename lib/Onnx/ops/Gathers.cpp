@@ -181,7 +181,7 @@ Status tensorScatter(NodeImporter &n) {
                                  "the cache must have room for the rows to write"));
     Compose make(n);
     if (n.has(2) && n.attrString("mode", "linear") != "linear") {
-      FUSEC_CHECK(requireBetween(n, n.id(2), make.integer(0), kNoValue, DataTest::Places));
+      FUSEC_CHECK(requireBetween(n, n.id(2), make.integer(0), kNoValue, DataTest::Turns));
     } else if (n.has(2)) {
       FUSEC_TRY(const ValueId size, make.extent(n.id(0), axis));
       FUSEC_TRY(const ValueId rows, make.extent(n.id(1), axis));

@@ -261,14 +261,15 @@ Result<std::vector<DftLength>> frameLengths(NodeImporter &n, const DftSign &sign
 /// Operands that a run alone knows ask for `count` frames, each with one of these numbers of elements.
 Status requireFrames(NodeImporter &n, const DimExpr &count, const std::vector<DftLength> &lengths) {
   Compose c(n);
-  ValueId length = lengths[0].number;
-  if (n.has(3) && !n.peek(3)) { // one or two follow each other where they are declared
-    const int64_t one = lengths.front().size.constValue(), other = lengths.back().size.constValue();
+  auto numberOf = [&](const DftLength &length) {
+    return length.number == kNoValue ? c.integer(length.size.constValue()) : length.number;
+  };
+  ValueId length = numberOf(lengths[0]);
+  if (n.has(3) && !n.peek(3)) { // where two are declared, one follows the other
+    FUSEC_TRY(const ValueId least, c.binary(OpKind::Min, length, numberOf(lengths.back())));
+    FUSEC_TRY(const ValueId most, c.binary(OpKind::Max, length, numberOf(lengths.back())));
     length = c.cast(n.reshape(n.id(3), {}), DType::I64);
-    FUSEC_CHECK(requireBetween(n, length, c.integer(std::min(one, other)),
-                               c.integer(std::max(one, other)), DataTest::Declared));
-  } else if (length == kNoValue) {
-    length = c.integer(lengths[0].size.constValue());
+    FUSEC_CHECK(requireBetween(n, length, least, most, DataTest::Declared));
   }
   if (n.peek(1))
     return success();

@@ -28,6 +28,10 @@ Result<ValueId> unpaddedPlaces(NodeImporter &n, const Window &w, ValueId flat,
     for (size_t k = 0; k < w.open.size(); ++k)
       if (static_cast<int64_t>(w.open[k]) + 2 == axis) {
         FUSEC_TRY(at, c.binary(OpKind::Sub, at, n.reshape(padded.begins[k], {})));
+        // A pad is as large as the least number: where that is the largest, the first element is meant.
+        FUSEC_TRY(const ValueId own, c.extent(n.id(0), axis));
+        FUSEC_TRY(const ValueId last, c.binary(OpKind::Sub, own, c.integer(1)));
+        at = c.like(OpKind::Clip, {at, c.integer(0), last});
       }
   }
   ValueId place = rest;
@@ -110,6 +114,8 @@ Status maxUnpool(NodeImporter &n) {
   const Shape in = n.shape(0);
   Shape spatial(in.begin() + 2, in.end());
   FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
+  if (!w.open.empty())
+    return n.needsFixed("auto_pad with a stride needs fixed spatial sizes", spatial);
   Shape plane{in[0], in[1]};
   for (size_t i = 0; i < spatial.size(); ++i)
     plane.push_back((spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) +

@@ -48,6 +48,8 @@ CASES = [
     *((f"MaxPool with places, {word}", node("MaxPool", ("y", "i"), **form))
       for word, form in (("lower, by columns", {**LOWER, "storage_order": 1}),
                          ("one axis", {"auto_pad": "SAME_UPPER", "kernel_shape": [2, 3], "strides": [1, 2]}))),
+    *((f"MaxPool with places of zeros, {word}", node("MaxPool", ("y", "i"), kind=np.uint8, **form))
+      for word, form in (("upper", SAME), ("no pads", {"kernel_shape": [1, 1], "strides": [2, 2]}))),
     ("Conv, lower", node("Conv", weights=[floats(4, 2, 3, 2)], **LOWER)),
     *((f"ConvInteger, {word}", node("ConvInteger", kind=np.uint8, weights=[integers(4, 2, 3, 2), *zero], **form))
       for word, form, zero in (("upper", SAME, [ZERO]), ("lower", LOWER, []))),
@@ -61,10 +63,12 @@ CASES = [
 ]
 
 
-def inputs_of(proto, sizes):
+def inputs_of(name, proto, sizes):
     kind = helper.tensor_dtype_to_np_dtype(proto.graph.input[0].type.tensor_type.elem_type)
     shape = [sizes["b"], 2, sizes["h"], sizes["w"]]
     random = np.random.default_rng(1)
+    if "zeros" in name:  # the least of all bytes, as pads are
+        return {"x": np.zeros(shape, kind)}
     return {"x": random.integers(-100, 100, shape).astype(kind) if kind != np.float32
             else random.standard_normal(shape).astype(kind)}
 
@@ -73,4 +77,4 @@ if __name__ == "__main__":
     OPTIONS = compiled_run.read_options()
     for NAME, PROTO in CASES:
         sizes = LARGE if "dilated" in NAME else SIZES  # that the window fits
-        compiled_run.served(OPTIONS, NAME, PROTO, [(str(s), inputs_of(PROTO, s)) for s in sizes])
+        compiled_run.served(OPTIONS, NAME, PROTO, [(str(s), inputs_of(NAME, PROTO, s)) for s in sizes])

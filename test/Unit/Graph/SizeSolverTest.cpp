@@ -54,7 +54,7 @@ TEST_CASE("an equality that determines a size replaces it everywhere") {
   CHECK(s.value("c") == "64");
   CHECK(s.equal("c", "64") == Answer::Holds);
   CHECK(s.equal("b", "65") == Answer::Never);
-  CHECK(s.solver.reasons({s.dim("c")}) ==
+  CHECK(s.solver.contradiction({Kind::Equal, s.dim("c"), s.dim("65"), "", "", ""}) ==
         ", where c is b by node 'node' (Op), and b is 64 by node 'node' (Op)");
 }
 

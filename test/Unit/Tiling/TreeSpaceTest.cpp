@@ -97,7 +97,7 @@ TEST_CASE("boxes: what a block of a convolution touches") {
   CHECK(boxOfTensor(strided, kConvolution, "w", block) == Extents{4, 6, 3});
   const Trees dilated(convolution("i + 5*r"));
   CHECK(boxOfTensor(dilated, kConvolution, "x", block) == Extents{6, 7 + 5 * 2 + 1});
-  const Trees mirrored(convolution("50 - i - r"));
+  const Trees mirrored(convolution("i*-1 + r*-1 + 50"));
   CHECK(boxOfTensor(mirrored, kConvolution, "x", block) == Extents{6, 7 + 2 + 1});
 
   // Channels around the rows, of which a block has three.
@@ -114,7 +114,7 @@ TEST_CASE("boxes: what a block of a convolution touches") {
 
 TEST_CASE("boxes: none where an index is no sum of axes, and where an extent has no bound") {
   const BlockPoints block{4, 1, 8};
-  const Trees folded(convolution("mod(2*i + r, 9)"));
+  const Trees folded(convolution("floormod(2*i + r, 9)"));
   CHECK(boxOfTensor(folded, kConvolution, "x", block).empty());
   CHECK(boxOfTensor(folded, kConvolution, "w", block) == Extents{4, 6, 3});
   const Trees bounded(convolution("2*i + r", "q", "symbol q = 1..12 opt 4 divisor 1\n"));
