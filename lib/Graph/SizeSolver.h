@@ -92,7 +92,7 @@ private:
   };
   /// Whether it is a size of the inputs of which the user does not speak.
   bool isFree(size_t id) const;
-  /// Those of `rules` that have made these sizes what they are, or gave them their range.
+  /// Says which of `rules` have made these sizes what they are, or gave them their range.
   std::string reasons(const Shape &sizes, const std::vector<SizeRule> &rules) const;
   static DimExpr canonical(const State &state, const DimExpr &size);
   static void renewParts(State &state);

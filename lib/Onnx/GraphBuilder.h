@@ -130,8 +130,8 @@ public:
   Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
   /// Whether the node at hand may be one that a run leaves out.
   bool isConditional() const { return frame->region != &graph.body; }
-  /// Whether a loop is around it. What is asked of sizes there cannot be left out in runs that make no trip, as in those
-  /// that do not take a branch (isTaken).
+  /// Whether a loop is around it. What is asked of sizes there cannot be left out in runs that make no trip, as it is
+  /// in runs that do not take a branch (isTaken).
   bool isInLoop() const { return frame->isInLoop; }
   /// For `node`: 1 in runs that take the branch around it, else 0, as far as that follows from sizes.
   std::optional<DimExpr> isTaken(const std::string &node);

@@ -321,7 +321,8 @@ Status stft(NodeImporter &n) {
   return success();
 }
 
-constexpr const char *kKnown = "a length that follows from constants and shapes, or is declared";
+constexpr const char *kKnown = "a length that follows from constants and shapes, where it is open "
+                               "with room for its square, or is declared";
 
 constexpr OpRow kRows[] = {
     {"DFT", 17, 19, 1, 2, 1, dft, kKnown},
