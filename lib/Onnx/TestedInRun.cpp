@@ -31,7 +31,9 @@ Status requireBetween(NodeImporter &n, ValueId numbers, ValueId least, ValueId m
   Compose make(n);
   std::vector<int64_t> all(n.shapeOf(numbers).size());
   std::iota(all.begin(), all.end(), 0);
-  const ValueId at = bounded(n, make.cast(numbers, DType::I64));
+  // Indices go from -size to size - 1: one of the two distances below is right where the other overflows.
+  const ValueId given = make.cast(numbers, DType::I64);
+  const ValueId at = test == DataTest::Indices ? given : bounded(n, given);
   FUSEC_TRY(ValueId outside, make.binary(OpKind::Sub, least, at));
   if (most != kNoValue) {
     FUSEC_TRY(const ValueId above, make.binary(OpKind::Sub, at, most));
