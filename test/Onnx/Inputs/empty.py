@@ -14,6 +14,21 @@ PAIRS = [{"n": n, "m": m} for n, m in ((0, 0), (0, 2), (3, 0), (2, 5))]
 ONES = [{"n": n, "m": m} for n, m in ((0, 1), (1, 0), (0, 0), (1, 3), (3, 1), (2, 2), (1, 1))]
 IMAGES = [{"b": b, "h": h} for b, h in ((0, 8), (1, 8), (2, 9))]
 
+def rest_where(compares):
+    """A Reshape to [0, -1] where n is less or greater than 2."""
+    return f"""(float[n,6] x) => (float[n,6] y) {{
+    s = Shape<start = 0, end = 1>(x)
+    two = Constant<value_ints = [2]>()
+    holds = {compares}(s, two)
+    c = Squeeze(holds)
+    y = If<then_branch = t () => (float[n,6] u) {{
+               r = Constant<value_ints = [0, -1]>()
+               u = Reshape(x, r)
+           }},
+           else_branch = f () => (float[n,6] v) {{ v = Exp(x) }}>(c)
+}}"""
+
+
 CASES = [
     ("sum", """(float[n,3] x) => (y) {
     a = Constant<value_ints = [0]>()
@@ -72,28 +87,8 @@ CASES = [
     t = Concat<axis = 0>(s, r)
     y = Reshape(x, t)
 }""", ROWS),
-    ("the rest in a branch", """(float[n,6] x) => (float[n,6] y) {
-    s = Shape<start = 0, end = 1>(x)
-    two = Constant<value_ints = [2]>()
-    less = Less(s, two)
-    c = Squeeze(less)
-    y = If<then_branch = t () => (float[n,6] u) {
-               r = Constant<value_ints = [0, -1]>()
-               u = Reshape(x, r)
-           },
-           else_branch = f () => (float[n,6] v) { v = Exp(x) }>(c)
-}""", ROWS),
-    ("the rest in the other branch", """(float[n,6] x) => (float[n,6] y) {
-    s = Shape<start = 0, end = 1>(x)
-    two = Constant<value_ints = [2]>()
-    more = Greater(s, two)
-    c = Squeeze(more)
-    y = If<then_branch = t () => (float[n,6] u) {
-               r = Constant<value_ints = [0, -1]>()
-               u = Reshape(x, r)
-           },
-           else_branch = f () => (float[n,6] v) { v = Exp(x) }>(c)
-}""", ROWS),
+    ("the rest in a branch", rest_where("Less"), ROWS),
+    ("the rest in the other branch", rest_where("Greater"), ROWS),
     ("padded with zeros", """(float[n,3] x) => (y) {
     p = Constant<value_ints = [2, 0, 1, 0]>()
     y = Pad(x, p)
