@@ -159,12 +159,14 @@ private:
         reads.emplace_back(*element, block);
   }
 
+  /// None where data decides, and where an index lies outside of its dimension: then these sizes break a rule that the
+  /// model tests, and the sum is the number of another element.
   std::optional<int64_t> flat(const std::vector<NodeId> &indices, size_t first) {
     int64_t sum = 0;
     ++looked;
     for (size_t d = 0; d < extents.size(); ++d) {
       std::optional<int64_t> index = valueOf(indices[first + d]);
-      if (!index)
+      if (!index || *index < 0 || *index >= extents[d])
         return std::nullopt;
       sum = wrapToType(DType::I64, sum * extents[d] + *index);
     }

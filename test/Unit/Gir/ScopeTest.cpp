@@ -10,10 +10,10 @@ namespace {
 
 /// What the verifier says of a kernel with one phase over 4 blocks of 2 units of 4 lanes; empty where nothing.
 std::string refusal(const std::string &body, const std::string &blocks = "b: 4") {
-  const std::string text =
-      "kernel @k units 2 lanes 4 {\n  symbol n = 1..4096 opt 100 divisor 1\n"
-      "  param %i i64[256]\n  param out %t f32[256]\n  param out %y f32[256]\n  phase (" +
-      blocks + ") {\n" + body + "  }\n}\n";
+  const std::string text = "kernel @k units 2 lanes 4 {\n  symbol n = 1..4096 opt 100 divisor 1\n"
+                           "  param %i i64[256]\n  param out %t f32[256]\n  param out %y f32[256]\n"
+                           "  param out %rows f32[4,n]\n  phase (" +
+                           blocks + ") {\n" + body + "  }\n}\n";
   TextReader in(text, "test");
   auto kernel = parseGirKernel(in, oneSymbol());
   return kernel.ok() ? "" : kernel.errors().front().text;
@@ -125,6 +125,9 @@ TEST_CASE("blocks may read what they stored themselves, and what nobody stores i
   CHECK(refusal("unit u in 2 { lane l in 4 { if lt(l, 2) { %t[b*2 + l] = 1.0 } } }\n"
                 "unit u in 2 { lane l in 4 { %y[" +
                 kOwn + "] = if(lt(l, 2), %t[b*2 + l], 0.0) } }\n") == "");
+  // Beyond the end of a row lies no element of the next: a rule of the model excludes this size of n.
+  CHECK(refusal("seq i in 101 { %rows[b,i] = 1.0 }\n%y[b] = %rows[b,0]\n") == "");
+  CHECK(refusal("seq i in 100 { %rows[b,i] = 1.0 }\n%y[b] = %rows[3 - b,0]\n") != "");
   // Data decides: the interpreter and the simulator would see it.
   CHECK(refusal(storeThenRead(kOwn, "%i[" + kOwn + "]")) == "");
 }
