@@ -106,7 +106,7 @@ public:
 
   /// numpy's rule: sizes are equal or 1, aligned at the last axis. Which of them are 1 may be for a run to say: the
   /// result is the larger one then. Where that leads nowhere, and of sizes that hang on each other, equal ones are
-  /// assumed.
+  /// assumed, if a symbol can make them so.
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
   /// `from` broadcasts to `to` and leaves it as it is.
   Status broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const;

@@ -2,6 +2,7 @@
 #include "Graph/SizeCheck.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -33,13 +34,16 @@ static bool isLargestOf(const DimExpr &size, const DimExpr &part) {
          });
 }
 
+static std::set<SymbolId> symbolsOf(const DimExpr &size) {
+  std::vector<SymbolId> used;
+  size.collectSymbols(used);
+  return {used.begin(), used.end()};
+}
+
 /// Whether one symbol at least decides about both: a run that fits all else then hardly makes one of them 1 alone.
 static bool hangTogether(const DimExpr &a, const DimExpr &b) {
-  std::vector<SymbolId> first, second;
-  a.collectSymbols(first);
-  b.collectSymbols(second);
-  return std::find_first_of(first.begin(), first.end(), second.begin(), second.end()) !=
-         first.end();
+  const std::set<SymbolId> first = symbolsOf(a), second = symbolsOf(b);
+  return std::ranges::any_of(first, [&](SymbolId s) { return second.contains(s); });
 }
 
 static bool mayBeOne(const DimExpr &size, const std::vector<Symbol> &symbols) {
@@ -55,16 +59,21 @@ Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool to
   const bool first = !toFirst && mayBeOne(a, symbols) && !isLargestOf(a, b);
   const bool second = mayBeOne(b, symbols) && (toFirst || !isLargestOf(b, a));
   const bool isCase = isLargest(a) || isLargest(b) || !hangTogether(a, b);
-  const DimExpr &one = first ? a : b, &other = first ? b : a;
-  if (first != second && (isCase || other.isConst()) &&
-      seenTo(SizeRule::Kind::Broadcast, one, other, rule + ", or the first of them 1",
-             other.isConst() ? Need::Tested : Need::Case))
-    return other;
-  if (first && second && isCase && !mustDiffer(a, b) &&
-      seenTo(SizeRule::Kind::Either, a, b, rule + ", or one of them 1", Need::Case)) {
+  const auto byCase = [&](Need need) -> std::optional<DimExpr> {
+    const DimExpr &one = first ? a : b, &other = first ? b : a;
+    if (first != second &&
+        seenTo(SizeRule::Kind::Broadcast, one, other, rule + ", or the first of them 1",
+               other.isConst() ? Need::Tested : need))
+      return other;
+    if (!first || !second || mustDiffer(a, b) ||
+        !seenTo(SizeRule::Kind::Either, a, b, rule + ", or one of them 1", need))
+      return std::nullopt;
     const DimExpr larger = max(a, b), less = min(a, b);
     return less.range(symbols).min > 0 ? larger : larger * min(less, DimExpr(1));
-  }
+  };
+  if (isCase)
+    if (const std::optional<DimExpr> size = byCase(Need::Case))
+      return *size;
   if ((first || second) && !mustDiffer(a, b) &&
       seenTo(SizeRule::Kind::Equal, a, b, rule + " where neither is fixed", Need::Likely))
     return a;
@@ -75,6 +84,10 @@ Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool to
       (seenTo(SizeRule::Kind::Equal, a, b, rule) ||
        seenTo(SizeRule::Kind::Equal, a, b, rule, Need::Tested)))
     return fixed;
+  // No symbol makes n and min(n, m) equal, and one of them may be 1 alone.
+  if (symbolsOf(a) != symbolsOf(b))
+    if (const std::optional<DimExpr> size = byCase(Need::Unlikely))
+      return *size;
   FUSEC_CHECK(sameDim(a, b, what));
   return a;
 }

@@ -93,10 +93,16 @@ bool SizeSolver::solveInBranch(const SizeRule &rule, State next, const IsTaken &
 
 SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool mayBeLeftOut,
                                        const IsTaken &isTaken) {
-  if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases) ||
-      (need == Need::Declared && !takesDeclared))
+  if (isTooLarge(rule.left) || isTooLarge(rule.right) ||
+      (need == Need::Case && !standsOn(kCases)) || (need == Need::Declared && !standsOn(kDeclared)))
     return Answer::Open;
-  servedCase |= need == Need::Case;
+  if (need == Need::Case)
+    stoodOn |= kCases;
+  if (need == Need::Unlikely) {
+    stoodOn |= kLikely;
+    if (standsOn(kLikely))
+      return Answer::Open;
+  }
   const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
   State next = now;
   Answer answer = apply(next, rule);
@@ -150,46 +156,37 @@ bool SizeSolver::overrulesUser(const State &next) const {
   return false;
 }
 
-void SizeSolver::beginAnew() {
+bool SizeSolver::giveUp(const std::optional<SizeRule> &refused) {
+  bool mayBeEmpty = false;
+  for (size_t s = 0; s < first.size(); ++s)
+    mayBeEmpty = mayBeEmpty || isFree(s);
+  if (mayBeEmpty && refused)
+    stoodOn |= kEmpty;
+  if (assumedDeclared)
+    stoodOn |= kDeclared;
+  constexpr unsigned kAll = kCases | kEmpty | kDeclared | kLikely;
+  unsigned next = givenUp + 1;
+  while (next <= kAll && (next & ~stoodOn) != 0)
+    ++next;
+  if (next > kAll)
+    return false;
   SizeSolver fresh;
-  fresh.servesCases = servesCases;
-  fresh.takesDeclared = takesDeclared;
-  fresh.noneEmpty = std::move(noneEmpty);
+  fresh.givenUp = next;
+  fresh.stoodOn = stoodOn;
+  if (!fresh.standsOn(kEmpty)) {
+    fresh.noneEmpty = refused ? refused : std::move(noneEmpty);
+    fresh.noneEmpty->kind = SizeRule::Kind::AtLeast;
+    fresh.noneEmpty->right = DimExpr(1);
+  }
   *this = std::move(fresh);
-}
-
-void SizeSolver::assumeEquality() {
-  servesCases = false;
-  noneEmpty.reset(); // it may be served now
-  beginAnew();
-}
-
-void SizeSolver::ignoreDeclared() {
-  takesDeclared = false;
-  noneEmpty.reset(); // it may be served now
-  beginAnew();
-}
-
-void SizeSolver::assumeNoneEmpty(SizeRule why) {
-  why.kind = SizeRule::Kind::AtLeast;
-  why.right = DimExpr(1);
-  noneEmpty = std::move(why);
-  beginAnew();
+  return true;
 }
 
 bool SizeSolver::isFree(size_t id) const {
   return !given[id] && !first[id].definition && !first[id].bound;
 }
 
-bool SizeSolver::hasEmpty() const {
-  for (size_t s = 0; s < first.size() && !noneEmpty; ++s)
-    if (isFree(s))
-      return true;
-  return false;
-}
-
 void SizeSolver::beginRound() {
-  servedCase = false;
   pending.clear();
   declared.clear();
   divided.clear();

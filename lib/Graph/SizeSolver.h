@@ -9,10 +9,11 @@ namespace fusec {
 
 /// How a rule has to hold for what stands on it.
 enum class Need {
-  Solved,  // shapes take it for granted
-  Likely,  // likewise; but there is another way, less likely, to fulfil what the node needs
-  Tested,  // shapes stand as they are: a test is enough
-  Case,    // likewise, where shapes serve more than the likely way, which may lead nowhere
+  Solved, // shapes take it for granted
+  Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
+  Tested, // shapes stand as they are: a test is enough
+  Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
+  Unlikely, // likewise, where the likely way is no symbol's to solve: when nothing else has led anywhere
   Declared // likewise, by the model of what its nodes make: what these and the user say comes first
 };
 
@@ -57,22 +58,23 @@ public:
   /// "" where it does not.
   std::string contradiction(const SizeRule &rule) const;
 
-  /// Whether shapes of this round serve a choice; a round that failed may then go better when equality is assumed.
-  bool hasCases() const { return servedCase; }
-  /// Forgets all, and from then on serves no choice.
-  void assumeEquality();
-  /// Whether there is a size of which the user does not speak, and which may be 0.
-  bool hasEmpty() const;
   /// The rule that determined a size as the last one; nothing where none has.
   std::optional<SizeRule> lastSolved() const {
     return forced.empty() ? std::nullopt : std::optional(forced.back());
   }
-  /// Forgets all, and from then on such sizes are 1 at least. `why`: the node, and in words what it needs.
-  void assumeNoneEmpty(SizeRule why);
-  /// Whether shapes of this round stand on what the model declares, which may contradict its nodes.
-  bool hasDeclared() const { return assumedDeclared; }
-  /// Forgets all, and from then on makes nothing of what is declared.
-  void ignoreDeclared();
+  /// What rounds stand on, and may lead nowhere by. Sets of these are bits of a number, in whose order they are given
+  /// up: equality of sizes to broadcast is likelier than that none is 0, and both than that the model declares what its
+  /// nodes do not make.
+  enum Ground : unsigned {
+    kCases = 1,    // choices are served; without it equality is assumed
+    kEmpty = 2,    // sizes of which the user does not speak may be 0
+    kDeclared = 4, // sizes that the model declares of its tensors hold
+    kLikely = 8    // no unlikely way is taken
+  };
+  /// Where a round has led nowhere: forgets all, and from then on stands on less; false where nothing is left to give
+  /// up. `refused`: the node that may have failed for a size of 0, and in words what it needs.
+  bool giveUp(const std::optional<SizeRule> &refused);
+  bool standsOn(Ground ground) const { return (givenUp & ground) == 0; }
 
   void beginRound();
   /// Whether something was found that the next round has to begin with.
@@ -111,7 +113,6 @@ private:
                         const DimExpr &right) const;
   Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
   Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
-  void beginAnew();
   void test(const SizeRule &rule);
   void test(const SizeRule &rule, const State &in);
   /// Solves it for the branch at hand; false where runs that take this cannot be told.
@@ -140,9 +141,10 @@ private:
   std::vector<Branch> branches;                              // that were entered, from outside
   std::map<std::string, std::vector<SizeRule>> solvedInside; // by the name of a branch
   bool hasAssumed = false, foundForced = false, startsAnew = false;
-  bool servesCases = true, servedCase = false;
-  bool takesDeclared = true, assumedDeclared = false;
-  std::optional<SizeRule> noneEmpty; // why sizes of which the user does not speak are not 0
+  unsigned givenUp = 0, stoodOn = 0; // sets of grounds; on the latter some round has built
+  bool assumedDeclared = false;
+  std::optional<SizeRule>
+      noneEmpty; // why sizes of which the user does not speak are not 0, where that is given up
 };
 
 } // namespace fusec

@@ -74,18 +74,29 @@ static bool isBeyondLimit(const Result<Graph> &imported) {
   });
 }
 
+static Diagnostic wrongDeclaration(const std::string &path, const Result<Graph> &imported) {
+  std::string text =
+      "sizes that the model declares of its tensors do not fit its nodes, which hold";
+  if (!imported.ok() && !imported.errors().empty())
+    text += ": " + imported.errors()[0].where + ": " + imported.errors()[0].text;
+  return Diagnostic{Diag::WrongDeclaration, path, text};
+}
+
+static Result<onnx::ModelProto> readModel(const std::string &path, const Limits &limits) {
+  onnx::ModelProto model;
+  FUSEC_TRY(Bytes bytes, readWholeFile(path, limits.modelBytes, "model"));
+  std::string_view view(reinterpret_cast<const char *>(bytes->data()), bytes->size());
+  if (view.empty())
+    return Diagnostic{Diag::MalformedModel, path, "the file is empty"};
+  FUSEC_CHECK(scanWire(view, onnx::ModelProto::descriptor(), path, limits));
+  if (!parseMessage(view, model))
+    return Diagnostic{Diag::MalformedModel, path, "the bytes are not an ONNX model"};
+  return model;
+}
+
 Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
                          Diagnostics *warnings) {
-  onnx::ModelProto model;
-  {
-    FUSEC_TRY(Bytes bytes, readWholeFile(path, options.limits.modelBytes, "model"));
-    std::string_view view(reinterpret_cast<const char *>(bytes->data()), bytes->size());
-    if (view.empty())
-      return Diagnostic{Diag::MalformedModel, path, "the file is empty"};
-    FUSEC_CHECK(scanWire(view, onnx::ModelProto::descriptor(), path, options.limits));
-    if (!parseMessage(view, model))
-      return Diagnostic{Diag::MalformedModel, path, "the bytes are not an ONNX model"};
-  }
+  FUSEC_TRY(onnx::ModelProto model, readModel(path, options.limits));
   ImportMemory memory;
   std::optional<Diagnostic> ignored;
   Result<Graph> imported = Diagnostics{};
@@ -104,26 +115,18 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
     const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
-    const auto refused = imported.ok() ? memory.sizes.lastSolved() : builder.firstRefusal();
-    if (memory.sizes.hasEmpty() && leadsNowhere && refused && !isBeyondLimit(imported)) {
-      memory.sizes.assumeNoneEmpty(*refused);
-      round = sizeRounds = 0;
-      continue;
-    }
-    if (memory.sizes.hasDeclared() && leadsNowhere) {
-      ignored = Diagnostic{Diag::WrongDeclaration, path,
-                           "sizes that the model declares of its tensors do not fit its nodes, "
-                           "which hold"};
-      if (!imported.ok() && !imported.errors().empty())
-        ignored->text += ": " + imported.errors()[0].where + ": " + imported.errors()[0].text;
-      memory.sizes.ignoreDeclared();
-      sizeRounds = 0;
-      continue;
-    }
-    if (memory.sizes.hasCases() && leadsNowhere) {
-      memory.sizes.assumeEquality();
-      sizeRounds = 0;
-      continue;
+    if (leadsNowhere) {
+      auto refused = imported.ok() ? memory.sizes.lastSolved() : builder.firstRefusal();
+      if (isBeyondLimit(imported)) // whatever sizes begin at
+        refused.reset();
+      if (memory.sizes.giveUp(refused)) {
+        if (memory.sizes.standsOn(SizeSolver::kDeclared))
+          ignored.reset();
+        else if (!ignored)
+          ignored = wrongDeclaration(path, imported);
+        round = sizeRounds = 0;
+        continue;
+      }
     }
     if (isContradiction) {
       // In the next round the sizes would not tell any more which nodes contradict each other.

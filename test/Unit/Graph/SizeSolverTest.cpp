@@ -187,25 +187,49 @@ TEST_CASE("a choice is served until equality is assumed") {
   Sizes s({"a", "b", "c"});
   CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
   CHECK(s.ask(Kind::Broadcast, "c", "max(a, b)", Need::Case) == Answer::Holds);
-  CHECK(s.solver.hasCases());
+  CHECK(s.solver.standsOn(SizeSolver::kCases));
   CHECK_FALSE(s.solver.endRound());
   CHECK(s.value("b") == "b");
   CHECK(s.solver.rules({0, 1, 2}, {}).rules.size() == 2);
   s.solver.beginRound();
-  CHECK_FALSE(s.solver.hasCases());
   // What another node says of one of them decides.
   CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
   CHECK(s.ask(Kind::AtLeast, "b", "2", Need::Tested) == Answer::Holds);
   CHECK(s.equal("a", "7") == Answer::Holds);
   CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
   CHECK(s.value("b") == "7");
-  s.solver.assumeEquality();
+  CHECK(s.solver.giveUp(std::nullopt));
+  CHECK_FALSE(s.solver.standsOn(SizeSolver::kCases));
   CHECK(s.solver.symbols().empty());
   s.solver.symbol({"a"}, false);
   s.solver.symbol({"b"}, false);
   s.solver.beginRound();
   CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Open);
-  CHECK_FALSE(s.solver.hasCases());
+  CHECK_FALSE(s.solver.giveUp(std::nullopt)); // nothing else has been built on
+}
+
+TEST_CASE("what rounds stand on is given up one by one, then several at once") {
+  const SizeRule refused{Kind::Equal, DimExpr(1), DimExpr(1), "node", "Op", "needs an element"};
+  Sizes s({});
+  std::vector<std::string> given;
+  do {
+    std::string grounds;
+    for (const auto &[ground, letter] :
+         {std::pair(SizeSolver::kCases, 'c'), std::pair(SizeSolver::kEmpty, 'e'),
+          std::pair(SizeSolver::kDeclared, 'd'), std::pair(SizeSolver::kLikely, 'l')})
+      grounds += s.solver.standsOn(ground) ? letter : '-';
+    given.push_back(grounds);
+    for (const char *name : {"a", "b"})
+      s.solver.symbol({name, 0}, false);
+    CHECK(s.symbol("a").min == !s.solver.standsOn(SizeSolver::kEmpty));
+    s.solver.beginRound();
+    const bool isServed = s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds;
+    CHECK(isServed == s.solver.standsOn(SizeSolver::kCases));
+    const bool isTaken = s.ask(Kind::Either, "a", "b", Need::Unlikely) == Answer::Holds;
+    CHECK(isTaken != s.solver.standsOn(SizeSolver::kLikely));
+  } while (s.solver.giveUp(refused));
+  CHECK(given ==
+        std::vector<std::string>{"cedl", "-edl", "c-dl", "--dl", "ced-", "-ed-", "c-d-", "--d-"});
 }
 
 TEST_CASE("what is declared is found last, and goes with what contradicts it") {
@@ -218,25 +242,27 @@ TEST_CASE("what is declared is found last, and goes with what contradicts it") {
   CHECK(s.value("n") == "n");
   CHECK(s.solver.endRound());
   CHECK(s.value("m") == "n");
-  CHECK_FALSE(s.solver.hasDeclared());
   s.solver.beginRound();
   CHECK(s.equal("n", "4", Need::Declared) == Answer::Holds);
   CHECK(s.solver.endRound());
-  CHECK(s.solver.hasDeclared());
   CHECK(s.value("m") == "4");
+  auto contradicted = s.solver; // nothing but what is declared can be given up
+  CHECK(contradicted.giveUp(std::nullopt));
+  CHECK_FALSE(contradicted.standsOn(SizeSolver::kDeclared));
+  contradicted.symbol({"n"}, false);
+  contradicted.beginRound();
+  CHECK(contradicted.require({Kind::Equal, DimExpr::symbol(0), DimExpr(4), {}, {}, ""},
+                             Need::Declared) == Answer::Open);
+  CHECK_FALSE(contradicted.endRound());
+  CHECK_FALSE(contradicted.giveUp(std::nullopt));
   s.solver.beginRound();
   CHECK(s.equal("n", "5", Need::Declared) == Answer::Never);
   CHECK(s.ask(Kind::Multiple, "given", "8") == Answer::Holds);
   CHECK(s.solver.endRound());
-  CHECK_FALSE(s.solver.hasDeclared());
   CHECK(s.value("m") == "m");
   CHECK(s.symbol("given").divisor == 8);
   CHECK(given == 2);
-  s.solver.ignoreDeclared();
-  s.solver.symbol({"n"}, false);
-  s.solver.beginRound();
-  CHECK(s.equal("n", "4", Need::Declared) == Answer::Open);
-  CHECK_FALSE(s.solver.endRound());
+  CHECK_FALSE(s.solver.giveUp(std::nullopt)); // no size stands on it any more
 }
 
 TEST_CASE("a test of runs that take a branch is fulfilled by the others") {

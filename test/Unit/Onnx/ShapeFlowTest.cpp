@@ -409,6 +409,20 @@ TEST_CASE("a table of positions bounds the sequence") {
         std::string::npos);
 }
 
+TEST_CASE("one of two sizes may be 1 where no symbol makes them equal") {
+  ModelMaker m;
+  m.input("x", {"n"}).input("y", {"m"}).output("z");
+  m.node("Shape", {"x"}, {"n"});
+  m.node("Shape", {"y"}, {"m"});
+  m.node("Min", {"n", "m"}, {"less"});
+  m.node("ConstantOfShape", {"less"}, {"zeros"});
+  m.node("Add", {"zeros", "y"}, {"z"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[min(min(n, m), 1)*max(m, min(n, m))]\n");
+  CHECK(rules(*g) == "rule tested either [min(n, m), m] by \"Add_z\" \"Add\" "
+                     "\"the sizes to broadcast together must be equal, or one of them 1\"\n");
+}
+
 TEST_CASE("--dim fixes and bounds, --shape replaces") {
   ModelMaker m;
   m.input("x", {"batch", 3}).output("y");
