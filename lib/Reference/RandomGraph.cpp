@@ -108,13 +108,16 @@ static void addOpenSymbols(Builder &b) {
   for (size_t i = 0; i < most.size(); ++i) {
     Symbol s;
     s.name = "nmk"[i];
-    s.min = b.rng.chance(80) ? 1 : b.rng.between(2, 4);
+    s.min = b.rng.chance(80) ? b.rng.below(2) : b.rng.between(2, 4);
     s.max = most[i];
     s.opt = s.min;
     b.graph.symbols.push_back(s);
   }
   if (b.rng.chance(30)) {
-    Symbol s = b.graph.symbols[0];
+    // Where 0 meets 1 the result is 0, and so not the larger one (Builder::broadcast).
+    Symbol &other = b.graph.symbols[0];
+    other.min = other.opt = std::max<int64_t>(other.min, 1);
+    Symbol s = other;
     s.name = "r";
     s.min = s.opt = 1;
     b.graph.symbols.push_back(s);
