@@ -43,7 +43,7 @@
  * Runtime versions: 2 knows inputs with a default value (Value.weight), 3 rules of sizes (Manifest.inferred and rules),
  * sizes that a program computes (Manifest.definitions), sizes that depend on data (Manifest.data_sizes and steps of the
  * kind Size) and caches (Manifest.caches), 4 plans for some sizes (steps of the kind Where), 5 such plans that test
- * indices of the data each (steps of the kind Size in both lists of a Where, of one with DataSize.indices_of); bundles
+ * the data each (steps of the kind Size in both lists of a Where, of one with DataSize.test_of); bundles
  * without any of these need 1.
  * Format versions: 2 knows shared memory of GPUs that launches give, and that is aligned to more than
  * FUSEC_SHARED_ALIGN (Kernel.dynamic_shared and shared_align); all else is as in 1.

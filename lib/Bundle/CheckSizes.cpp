@@ -87,11 +87,10 @@ private:
     for (const DataSize &d : model.dataSizes)
       if (d.symbol == s.symbol) {
         FUSEC_CHECK(known(d.bound, place));
-        // Runs work out what hangs on a size in one order; on a test of indices nothing does.
-        if (!given.insert(s.symbol).second ||
-            (givenBeside.count(s.symbol) != 0 && !d.testsIndices()))
+        // Runs work out what hangs on a size in one order; on a test of the data nothing does.
+        if (!given.insert(s.symbol).second || (givenBeside.count(s.symbol) != 0 && !d.testsData()))
           return bad(place, "gives a value to a size that has one from another step");
-        if (!d.testsIndices())
+        if (!d.testsData())
           sized.insert(s.symbol);
       }
     return success();
@@ -172,13 +171,15 @@ static std::vector<bool> usedBySizes(const Model &model) {
   return used;
 }
 
-/// Each list of a where may tell a test of indices, since nothing waits for it.
-static Status checkIndexTest(const DataSize &test, const std::string &place, bool isUsed) {
-  if (!usableName(test.indicesOf))
-    return bad(place, "the name of the node whose indices it tests is no usable one");
+/// Each list of a where may tell a test, since nothing waits for it.
+static Status checkTest(const DataSize &test, const std::string &place, bool isUsed) {
+  if (!usableName(test.test->node))
+    return bad(place, "the name of the node that it tests the data for is no usable one");
+  if (static_cast<size_t>(test.test->kind) >= kNumDataTests)
+    return bad(place, "tests what no version knows");
   if (test.bound != DimCode(0))
-    return bad(place, "tests indices, and may be more than 0");
-  return isUsed ? bad(place, "tests indices, and another size or a rule uses it") : success();
+    return bad(place, "tests the data, and may be more than 0");
+  return isUsed ? bad(place, "tests the data, and another size or a rule uses it") : success();
 }
 
 Status checkDataSizes(const Model &model) {
@@ -192,8 +193,8 @@ Status checkDataSizes(const Model &model) {
     const std::string place = "size '" + model.symbols[static_cast<size_t>(d.symbol)].name + "'";
     if (!d.bound.valid(static_cast<size_t>(d.symbol)))
       return bad(place, "the bound is malformed or uses a symbol that is not in front of it");
-    if (d.testsIndices())
-      FUSEC_CHECK(checkIndexTest(d, place, used[static_cast<size_t>(d.symbol)]));
+    if (d.testsData())
+      FUSEC_CHECK(checkTest(d, place, used[static_cast<size_t>(d.symbol)]));
   }
   return success();
 }

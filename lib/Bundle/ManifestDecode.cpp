@@ -190,7 +190,10 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
     out.weights.push_back({w->offset(), w->size(), static_cast<DType>(w->type())});
   });
   each(m->data_sizes(), [&](const fb::DataSize *d) {
-    out.model.dataSizes.push_back({d->symbol(), expr(d->bound()), text(d->indices_of())});
+    DataSize size{d->symbol(), expr(d->bound()), std::nullopt};
+    if (d->test_of())
+      size.test = TestOfData{static_cast<DataTest>(d->test()), text(d->test_of())};
+    out.model.dataSizes.push_back(std::move(size));
   });
   each(m->programs(),
        [&](const fb::Program *p) { out.model.programs.push_back(program(p, out.imageSections)); });

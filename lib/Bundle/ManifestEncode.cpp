@@ -33,8 +33,9 @@ public:
     if (!m.dataSizes.empty())
       dataSizes = list<fb::DataSize>(m.dataSizes, [&](const DataSize &d) {
         auto bound = expr(d.bound);
-        auto node = d.testsIndices() ? fb.CreateString(d.indicesOf) : 0;
-        return fb::CreateDataSize(fb, d.symbol, bound, node);
+        auto node = d.testsData() ? fb.CreateString(d.test->node) : 0;
+        return fb::CreateDataSize(fb, d.symbol, bound, node,
+                                  d.testsData() ? static_cast<uint8_t>(d.test->kind) : 0);
       });
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,

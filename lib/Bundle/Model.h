@@ -157,13 +157,13 @@ struct Weight {
   int64_t sizeBytes = 0;
 };
 
-/// A symbol whose value depends on data: at most `bound`, over symbols in front of it. One that tests indices, those of
-/// an ONNX node, is by how many elements one of them lies outside its axis: at most 0, and nothing is of that size.
+/// A symbol whose value depends on data: at most `bound`, over symbols in front of it. One that tests the data
+/// is at most 0, and nothing is of that size.
 struct DataSize {
   SymbolId symbol = 0;
   DimCode bound;
-  std::string indicesOf = ""; // the node's name; empty: it tests none
-  bool testsIndices() const { return !indicesOf.empty(); }
+  std::optional<TestOfData> test = std::nullopt;
+  bool testsData() const { return test.has_value(); }
 };
 
 struct Model {

@@ -186,7 +186,7 @@ BundleModel bundleModel(const CompileState &state) {
   for (size_t s = 0; s < first.symbols.size(); ++s)
     if (const auto &bound = first.symbols[s].bound)
       model.dataSizes.push_back(
-          {static_cast<SymbolId>(s), bundle::DimCode(*bound), first.symbols[s].indicesOf});
+          {static_cast<SymbolId>(s), bundle::DimCode(*bound), first.symbols[s].test});
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
                          dimCodes(withoutRoom(first.tensors[t].shape, first.symbols))};

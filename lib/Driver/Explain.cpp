@@ -46,13 +46,16 @@ public:
       if (isOfCache(static_cast<SymbolId>(s)))
         continue;
       if (symbol.definition) {
-        out.computed.push_back({symbol.name, symbol.definition->str(program.symbols),
-                                symbol.definition->node, "", ""});
+        out.computed.push_back({symbol.name,
+                                symbol.definition->str(program.symbols),
+                                symbol.definition->node,
+                                "",
+                                {}});
         continue;
       }
       if (symbol.bound)
         out.computed.push_back(
-            {symbol.name, "", "", symbol.bound->str(program.symbols), symbol.indicesOf});
+            {symbol.name, "", "", symbol.bound->str(program.symbols), symbol.test});
       if (std::any_of(tuned.begin(), tuned.end(),
                       [&](const auto &values) { return values[s] != typical[s]; }))
         out.withoutSize.emplace_back(symbol.name, symbol.max == Symbol().max
@@ -91,7 +94,7 @@ private:
       FUSEC_TRY(ExplainedPlan plan, explainPlan(program, plans[p], values, state, *oracle));
       for (size_t s = 0; s < program.symbols.size(); ++s) {
         const Symbol &symbol = program.symbols[s];
-        if (!symbol.definition && !symbol.testsIndices() && !isOfCache(static_cast<SymbolId>(s)))
+        if (!symbol.definition && !symbol.testsData() && !isOfCache(static_cast<SymbolId>(s)))
           plan.sizes.emplace_back(symbol.name, values[s]);
       }
       if (plans[p].steps == main)

@@ -100,8 +100,8 @@ struct ExplainedTarget {
   /// Sizes that the host computes when shapes are set, since no expression over the symbols gives them.
   struct ComputedSize {
     std::string name, definition, node;
-    std::string bound;     // of one that depends on data, which has no definition
-    std::string indicesOf; // the node whose indices it tests
+    std::string bound; // of one that depends on data, which has no definition
+    std::optional<TestOfData> test;
   };
   std::vector<ComputedSize> computed;
   /// Inputs that outputs continue (Expr/Caches.h), and what a run in one memory leaves unread and unwritten.

@@ -202,7 +202,10 @@ std::string sizeRule(const ExplainedTarget::SizeRule &r) {
 std::string computedSize(const ExplainedTarget::ComputedSize &c) {
   if (!c.bound.empty())
     return "{\"name\":" + jsonString(c.name) + ",\"bound\":" + jsonString(c.bound) +
-           (c.indicesOf.empty() ? "" : ",\"indices_of\":" + jsonString(c.indicesOf)) + "}";
+           (c.test ? ",\"test\":" + jsonString(std::string(name(c.test->kind))) +
+                         ",\"test_of\":" + jsonString(c.test->node)
+                   : "") +
+           "}";
   return "{\"name\":" + jsonString(c.name) + ",\"definition\":" + jsonString(c.definition) +
          ",\"node\":" + jsonString(c.node) + "}";
 }

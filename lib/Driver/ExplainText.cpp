@@ -306,9 +306,8 @@ std::string computedText(const ExplainedTarget &target) {
     out += "size " + oneLine(c.name) +
            (c.bound.empty() ? " = " + oneLine(c.definition) +
                                   ", computed when shapes are set, for " + oneLine(c.node)
-            : !c.indicesOf.empty()
-                ? std::string(": 0, as ") + heldText(testNamed(c.name)) + ", which CPUs test"
-                : ": at most " + oneLine(c.bound) + ", as the data decides") +
+            : c.test ? std::string(": 0, as ") + heldText(c.test->kind) + ", which CPUs test"
+                     : ": at most " + oneLine(c.bound) + ", as the data decides") +
            "\n";
   return out;
 }

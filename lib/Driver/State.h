@@ -41,7 +41,7 @@ struct TargetState {
 inline const ExprProgram &programOf(const ExprProgram &program, const TargetState &target) {
   return target.ownProgram ? *target.ownProgram : program;
 }
-/// Makes the target's own program: with a plan's copies, for GPUs without tests of indices.
+/// Makes the target's own program: with a plan's copies, for GPUs without tests of the data.
 Status makeOwnProgram(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                       TargetState &target);
 /// Copies and plan, verified, from text.

@@ -18,9 +18,9 @@ TensorId ExprProgram::addTensor(Tensor t) {
   return static_cast<TensorId>(tensors.size()) - 1;
 }
 
-bool testsIndices(const Control &control, const std::vector<Symbol> &symbols) {
+bool testsData(const Control &control, const std::vector<Symbol> &symbols) {
   return control.kind == Control::Kind::Size &&
-         symbols[static_cast<size_t>(control.symbol)].testsIndices();
+         symbols[static_cast<size_t>(control.symbol)].testsData();
 }
 
 std::vector<NodeId> bodyRoots(const Equation &e) {

@@ -165,9 +165,9 @@ struct Item {
   std::variant<Equation, Control> value;
 };
 
-/// Whether it is a size that tests indices (Symbol::indicesOf): it stays without users too, and is left out where the
+/// Whether it is a size that tests the data (Symbol::test): it stays without users too, and is left out where the
 /// host would have to wait for a device (withoutIndexTests).
-bool testsIndices(const Control &control, const std::vector<Symbol> &symbols);
+bool testsData(const Control &control, const std::vector<Symbol> &symbols);
 
 /// A model as tensor equations. Tensor names are unique; each temp and output is written by exactly one
 /// equation (or Control result).

@@ -38,7 +38,7 @@ private:
         // Over symbols that have other numbers here; the range says what an equation may rely on.
         out.symbols.back().definition = nullptr;
         out.symbols.back().bound.reset();
-        out.symbols.back().indicesOf.clear();
+        out.symbols.back().test.reset();
         out.symbols.back().favouredKind.reset();
       }
     return d.substitute([&](SymbolId s) { return std::optional(DimExpr::symbol(symbols.at(s))); });

@@ -20,7 +20,7 @@ public:
       : program(program), written(program.tensors.size()) {}
 
   Status run() {
-    if (std::string fault = faultOfIndexTests(program.symbols); !fault.empty())
+    if (std::string fault = faultOfDataTests(program.symbols); !fault.empty())
       fail("symbols", fault);
     tensors();
     for (TensorId id : program.inputs)
@@ -61,7 +61,7 @@ private:
         notNegative(d, "%" + t.name, "a dimension");
         d.collectSymbols(used);
       }
-      if (std::string test = indexTestAmong(used, program.symbols); !test.empty())
+      if (std::string test = dataTestAmong(used, program.symbols); !test.empty())
         fail("%" + t.name, "uses " + test);
       if ((t.kind == TensorKind::Constant) != (t.constant != nullptr))
         fail("%" + t.name, "constants have data, other tensors have none");
@@ -194,7 +194,7 @@ private:
   void sizesAreKnown(const Equation &e, const std::string &where) {
     std::vector<SymbolId> used;
     collectSymbols(e, used);
-    if (std::string test = indexTestAmong(used, program.symbols); !test.empty())
+    if (std::string test = dataTestAmong(used, program.symbols); !test.empty())
       fail(where, "uses " + test);
     for (SymbolId s : used)
       if (const Symbol &symbol = program.symbols[s]; symbol.isDataDependent() && !sized.count(s))

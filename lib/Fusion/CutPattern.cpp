@@ -100,7 +100,7 @@ ExprProgram cutProgram(const ExprProgram &program, const std::vector<const Equat
   for (size_t s = 0; s < cutter.program.symbols.size(); ++s) {
     cutter.program.symbols[s].name = "n" + std::to_string(s);
     cutter.program.symbols[s].bound.reset(); // a kernel takes all sizes alike
-    cutter.program.symbols[s].indicesOf.clear();
+    cutter.program.symbols[s].test.reset();
     cutter.program.symbols[s].favouredKind.reset();
   }
   std::vector<TensorId> made;

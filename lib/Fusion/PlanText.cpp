@@ -383,7 +383,7 @@ private:
 bool mayHavePlansBySize(const ExprProgram &program) {
   return std::ranges::all_of(program.items, [&](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
-    return !control || testsIndices(*control, program.symbols);
+    return !control || testsData(*control, program.symbols);
   });
 }
 

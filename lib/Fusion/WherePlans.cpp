@@ -197,7 +197,7 @@ private:
     Plan cut;
     std::map<Hash128, int> signatures;
     for (const PlanStep &step : own.steps) {
-      if (step.kind == PlanStep::Kind::Size) { // a test of indices
+      if (step.kind == PlanStep::Kind::Size) { // a test of the data
         cut.steps.push_back(step);
         continue;
       }

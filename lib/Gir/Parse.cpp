@@ -87,7 +87,7 @@ private:
       Symbol &s = kernel.symbols[static_cast<size_t>(*known)];
       facts.definition = s.definition;
       facts.bound = s.bound;
-      facts.indicesOf = s.indicesOf;
+      facts.test = s.test;
       s = std::move(facts);
       return success();
     }

@@ -24,13 +24,13 @@ void collectUses(const Region &region, std::vector<ValueId> &uses) {
 
 /// Values whose nodes give symbols their values, by symbol.
 using Sizes = std::unordered_map<SymbolId, ValueId>;
-/// The values among them whose symbols rules speak of, or that are tests of indices.
+/// The values among them whose symbols rules speak of, or that are tests of the data.
 std::unordered_set<ValueId> testedSizes(const Graph &graph, const Sizes &sizes) {
   std::unordered_set<ValueId> tested;
   if (sizes.empty())
     return tested;
   for (const auto &[symbol, value] : sizes)
-    if (graph.symbols[static_cast<size_t>(symbol)].testsIndices())
+    if (graph.symbols[static_cast<size_t>(symbol)].testsData())
       tested.insert(value);
   for (const SizeRule &rule : graph.sizeRules.rules) {
     std::vector<SymbolId> used;

@@ -16,7 +16,7 @@
 //     attributes are exactly those of the operator, of the right kind; then the operator's own rule;
 //  6. the bound of a symbol that depends on data is over symbols in front of it; one DataSize node gives its value, and
 //     what has the symbol in its shape or its known elements stands behind that;
-//  7. a symbol that tests indices has the bound 0, no size is on it, and nothing reads what its DataSize gives.
+//  7. a symbol that tests the data has the bound 0, no size is on it, and nothing reads what its DataSize gives.
 
 namespace fusec {
 namespace {
@@ -63,7 +63,7 @@ private:
     }
     if (std::string fault = faultOf(g.sizeRules, g.symbols); !fault.empty())
       fail("rules of sizes", fault);
-    if (std::string fault = faultOfIndexTests(g.symbols); !fault.empty())
+    if (std::string fault = faultOfDataTests(g.symbols); !fault.empty())
       fail("symbols", fault);
   }
 
@@ -85,7 +85,7 @@ private:
       for (SymbolId s : used)
         if (s < 0 || s >= static_cast<SymbolId>(g.symbols.size()))
           fail("value '" + v.name + "'", "its shape uses a symbol that the graph does not have");
-      if (std::string test = indexTestAmong(used, g.symbols); !test.empty())
+      if (std::string test = dataTestAmong(used, g.symbols); !test.empty())
         fail("value '" + v.name + "'", "its shape or its elements use " + test);
       if (!v.known.empty() && !numElements(v.shape).isConst(static_cast<int64_t>(v.known.size())))
         fail("value '" + v.name + "'", "known elements do not fit the shape");
@@ -129,7 +129,7 @@ private:
       if (!visible.count(id))
         fail(where, "reads %" + g.value(id).name + ", which is not defined here or not captured");
       if (tests.count(id))
-        fail(where, "reads %" + g.value(id).name + ", which tests indices and is no size");
+        fail(where, "reads %" + g.value(id).name + ", which tests the data and is no size");
       captureUse.insert(id);
     };
     for (ValueId id : r.inputs)
@@ -178,7 +178,7 @@ private:
     if (!given.insert(*symbol).second)
       fail(where, "symbol '" + n.stringAttr("symbol") + "' has a value already");
     sized[*symbol] = true;
-    if (g.symbols[static_cast<size_t>(*symbol)].testsIndices())
+    if (g.symbols[static_cast<size_t>(*symbol)].testsData())
       tests.insert(n.outputs.begin(), n.outputs.end());
   }
 

@@ -193,16 +193,16 @@ void GraphBuilder::settleSizes() {
 }
 
 DimExpr GraphBuilder::newDataSize(const std::string &name, const DimExpr &bound) {
-  return addDataSize(name, "", bound, "");
+  return addDataSize(name, "", bound, std::nullopt);
 }
 
 DimExpr GraphBuilder::newTest(const std::string &node, DataTest test) {
-  return addDataSize(node, ending(test), 0, node);
+  return addDataSize(node, ending(test), 0, TestOfData{test, node});
 }
 
 /// Names that are taken get a longer stem.
 DimExpr GraphBuilder::addDataSize(std::string name, std::string_view ending, const DimExpr &bound,
-                                  const std::string &indicesOf) {
+                                  const std::optional<TestOfData> &test) {
   auto isTaken = [&](const std::string &wanted) {
     return dimNames.count(wanted) != 0 ||
            std::any_of(dataSizes.begin(), dataSizes.end(), [&](SymbolId s) {
@@ -213,7 +213,7 @@ DimExpr GraphBuilder::addDataSize(std::string name, std::string_view ending, con
     name += "_";
   const std::string own = name + std::string(ending);
   Symbol s = dataDependentSymbol(own, bound, graph.symbols);
-  s.indicesOf = indicesOf;
+  s.test = test;
   const auto range = options.dims.find(own);
   if (range != options.dims.end()) {
     s.min = std::min(range->second.min, s.max);

@@ -212,7 +212,7 @@ private:
   /// Leaves the symbols that sizes hang on, and the rules that the nodes made of them.
   void settleSizes();
   DimExpr addDataSize(std::string name, std::string_view ending, const DimExpr &bound,
-                      const std::string &indicesOf);
+                      const std::optional<TestOfData> &test);
   bool contradicts(const DeclaredType &declared, const Value &value) const;
   std::string declaredText(const DeclaredType &declared) const;
   /// Warns of types and shapes that the nodes around the current frame contradict, and asks for sizes that they leave

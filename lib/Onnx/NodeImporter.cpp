@@ -106,7 +106,7 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
   }
   if (op == OpKind::DataSize) { // a symbol has its value from here, whatever is known of it
     const SymbolId symbol = *sizedSymbol(g, node);
-    if (!symbols()[static_cast<size_t>(symbol)].testsIndices())
+    if (!symbols()[static_cast<size_t>(symbol)].testsData())
       g.value(ids[0]).known = {builder.solver().canonical(DimExpr::symbol(symbol))};
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;

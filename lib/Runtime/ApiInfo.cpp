@@ -100,12 +100,13 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
     const std::vector<bundle::DataSize> &sizes = m->content.dataSizes;
     const auto size =
         std::ranges::find(sizes, static_cast<SymbolId>(index), &bundle::DataSize::symbol);
-    const bool isTest = size != sizes.end() && size->testsIndices();
+    const bool isTest = size != sizes.end() && size->testsData();
     return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor,
                                         s.definition ? text.c_str() : nullptr,
                                         s.definition ? s.definition->node.c_str() : nullptr,
                                         bound.empty() ? nullptr : bound.c_str(),
-                                        isTest ? size->indicesOf.c_str() : nullptr},
+                                        isTest ? name(size->test->kind).data() : nullptr,
+                                        isTest ? size->test->node.c_str() : nullptr},
                      out);
   });
 }

@@ -72,9 +72,9 @@ fusert_status ExecPlan::setSize(size_t number, int64_t value, SizedMemory &memor
   const auto s = static_cast<size_t>(of.step->symbol);
   const Symbol &symbol = outline.model->symbols[s];
   const int64_t most = std::min(of.size->bound.evaluate(symbolValues).value_or(0), symbol.max);
-  if (of.size->testsIndices() && value > 0)
+  if (of.size->testsData() && value > 0)
     return fail(FUSERT_OUT_OF_RANGE,
-                "node '" + of.size->indicesOf + "': " + brokenText(testNamed(symbol.name), value));
+                "node '" + of.size->test->node + "': " + brokenText(of.size->test->kind, value));
   changes += value != symbolValues[s];
   symbolValues[s] = ruleValues[s] = value;
   FUSERT_TRY(testRules(number)); // the node that needs the size to be so says more than a range

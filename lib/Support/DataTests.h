@@ -1,13 +1,13 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace fusec {
 
-/// What a test of the data is about (Symbol::indicesOf): a size of the data that is by how many elements something lies
-/// outside of what it may be, and has to be 0.
+/// What a size of the data is about that has to be 0: by how many elements something lies outside of what it may be.
 enum class DataTest : uint8_t {
   Indices,  // along an axis, from its end where they are negative
   Declared, // sizes, off those that the model declares
@@ -20,9 +20,18 @@ enum class DataTest : uint8_t {
 };
 constexpr size_t kNumDataTests = 8;
 
-/// What the name of such a size ends with, which says what it tests: ".outside".
+/// A test for an ONNX node.
+struct TestOfData {
+  DataTest kind = DataTest::Indices;
+  std::string node;
+  bool operator==(const TestOfData &) const = default;
+};
+
+/// What the name of such a size ends with: ".outside".
 std::string_view ending(DataTest test);
-DataTest testNamed(std::string_view size);
+/// How texts and tools name it: "indices".
+std::string_view name(DataTest test);
+std::optional<DataTest> parseDataTest(std::string_view name);
 /// What holds in a run that goes on: "indices of the data lie within their axis".
 const char *heldText(DataTest test);
 /// Why another run ends, whose test gives `off`.

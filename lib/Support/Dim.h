@@ -1,4 +1,5 @@
 #pragma once
+#include "Support/DataTests.h"
 #include "Support/Result.h"
 
 #include <cstdint>
@@ -97,14 +98,14 @@ struct Symbol {
   std::shared_ptr<const DimProgram> definition = nullptr;
   /// What a size that depends on data has at most, over symbols in front of it; no value for other symbols.
   std::optional<DimExpr> bound = std::nullopt;
-  /// The ONNX node whose indices a size of the data tests: by how many elements one of them lies outside its axis. Its
-  /// bound is 0, and nothing is of that size. Empty for other symbols.
-  std::string indicesOf = "";
+  /// What a size of the data tests: it is by how many elements something lies outside of what it may be. Its bound is
+  /// 0, and nothing is of that size. No value for other symbols.
+  std::optional<TestOfData> test = std::nullopt;
   /// What it is to a model whose user favours a size of it (TunedSizes.h); without such a size `opt` says that.
   std::optional<SymbolKind> favouredKind = std::nullopt;
 
   bool isDataDependent() const { return bound.has_value(); }
-  bool testsIndices() const { return !indicesOf.empty(); }
+  bool testsData() const { return test.has_value(); }
 };
 /// A size of the data, from 0 up to `bound`: its range follows from those of `symbols`.
 Symbol dataDependentSymbol(std::string name, const DimExpr &bound,

@@ -91,7 +91,7 @@ std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) 
     e.collectSymbols(used);
     if (!used.empty() && (used.front() < 0 || static_cast<size_t>(used.back()) >= count))
       return "a symbol that there is not";
-    return indexTestAmong(used, symbols);
+    return dataTestAmong(used, symbols);
   };
   for (const InferredSize &size : rules.inferred) {
     if (size.name.empty() || !names.insert(size.name).second)
@@ -109,21 +109,21 @@ std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) 
   return "";
 }
 
-std::string indexTestAmong(const std::vector<SymbolId> &used, const std::vector<Symbol> &symbols) {
+std::string dataTestAmong(const std::vector<SymbolId> &used, const std::vector<Symbol> &symbols) {
   for (SymbolId s : used)
-    if (const auto at = static_cast<size_t>(s); at < symbols.size() && symbols[at].testsIndices())
-      return "'" + symbols[at].name + "', which tests indices and is no size";
+    if (const auto at = static_cast<size_t>(s); at < symbols.size() && symbols[at].testsData())
+      return "'" + symbols[at].name + "', which tests the data and is no size";
   return "";
 }
 
-std::string faultOfIndexTests(const std::vector<Symbol> &symbols) {
+std::string faultOfDataTests(const std::vector<Symbol> &symbols) {
   for (const Symbol &s : symbols) {
-    if (s.testsIndices() && (!s.bound || !s.bound->isConst(0)))
-      return "'" + s.name + "' tests indices, and its bound is not 0";
+    if (s.testsData() && (!s.bound || !s.bound->isConst(0)))
+      return "'" + s.name + "' tests the data, and its bound is not 0";
     std::vector<SymbolId> used;
     if (s.bound)
       s.bound->collectSymbols(used);
-    if (std::string test = indexTestAmong(used, symbols); !test.empty())
+    if (std::string test = dataTestAmong(used, symbols); !test.empty())
       return "the bound of '" + s.name + "' is on " + test;
   }
   return "";

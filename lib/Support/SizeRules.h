@@ -132,10 +132,10 @@ std::string sizeRulesText(const SizeRules &rules, const std::vector<Symbol> &sym
 Result<SizeRules> parseSizeRules(TextReader &in, const std::vector<Symbol> &symbols);
 /// Names are unique, symbols exist; else what is wrong.
 std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols);
-/// What is wrong with symbols that test indices (Symbol::indicesOf): their bound is 0, and no other bound is on them.
-std::string faultOfIndexTests(const std::vector<Symbol> &symbols);
-/// Why these symbols make no size: the first that tests indices. Empty: none does.
-std::string indexTestAmong(const std::vector<SymbolId> &used, const std::vector<Symbol> &symbols);
+/// What is wrong with symbols that test the data (Symbol::test): their bound is 0, and no other bound is on them.
+std::string faultOfDataTests(const std::vector<Symbol> &symbols);
+/// Why these symbols make no size: the first that tests the data. Empty: none does.
+std::string dataTestAmong(const std::vector<SymbolId> &used, const std::vector<Symbol> &symbols);
 /// Whether one of the rules is on the symbol.
 bool speakOf(const SizeRules &rules, SymbolId symbol);
 

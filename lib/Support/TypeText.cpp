@@ -162,6 +162,16 @@ std::string instrText(const DimProgram::Instr &i, const std::vector<Symbol> &sym
 
 } // namespace
 
+static Result<TestOfData> parseTestOfData(TextReader &in) {
+  FUSEC_TRY(const std::string word, in.identifier());
+  const std::optional<DataTest> kind = parseDataTest(word);
+  if (!kind)
+    return in.error("'" + word + "' is no test of the data");
+  FUSEC_CHECK(in.expect("of"));
+  FUSEC_TRY(std::string node, in.nameText());
+  return TestOfData{*kind, std::move(node)};
+}
+
 Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
   std::vector<Symbol> symbols;
   while (in.accept("symbol")) {
@@ -172,9 +182,8 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
       FUSEC_CHECK(in.expect("["));
       FUSEC_TRY(s.bound, parseDim(in, "]", symbols));
       FUSEC_CHECK(in.expect("]"));
-      if (in.accept("indices")) {
-        FUSEC_CHECK(in.expect("of"));
-        FUSEC_TRY(s.indicesOf, in.nameText());
+      if (in.accept("tests")) {
+        FUSEC_TRY(s.test, parseTestOfData(in));
       }
     }
     symbols.push_back(std::move(s));
@@ -210,8 +219,8 @@ std::string symbolsText(const std::vector<Symbol> &symbols) {
       text += " by " + definitionText(*s.definition, symbols);
     if (s.bound)
       text += " bound [" + s.bound->str(symbols) + "]";
-    if (s.testsIndices())
-      text += " indices of " + nameToText(s.indicesOf);
+    if (s.testsData())
+      text += " tests " + std::string(name(s.test->kind)) + " of " + nameToText(s.test->node);
     text += "\n";
   }
   return text;

@@ -172,8 +172,8 @@ std::string computedText(const Session::SymbolRange &x) {
   const std::string size = "size " + printable(x.name);
   if (x.bound.empty())
     return size + " = " + printable(x.definition) + ", of node '" + printable(x.node) + "'";
-  if (!x.indicesOf.empty())
-    return size + ": 0, as " + fusec::heldText(fusec::testNamed(x.name)) + ", which CPUs test";
+  if (x.test)
+    return size + ": 0, as " + fusec::heldText(x.test->kind) + ", which CPUs test";
   return size + ": at most " + printable(x.bound) +
          (isOpen(x) ? "" : " and " + std::to_string(x.max)) + ", as the data decides";
 }
@@ -226,7 +226,10 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
   auto computed = [](const Session::SymbolRange &x) {
     if (!x.bound.empty())
       return "{\"name\":" + jsonString(x.name) + ",\"bound\":" + jsonString(x.bound) +
-             (x.indicesOf.empty() ? "" : ",\"indices_of\":" + jsonString(x.indicesOf)) + "}";
+             (x.test ? ",\"test\":" + jsonString(std::string(name(x.test->kind))) +
+                           ",\"test_of\":" + jsonString(x.test->node)
+                     : "") +
+             "}";
     return "{\"name\":" + jsonString(x.name) + ",\"definition\":" + jsonString(x.definition) +
            ",\"node\":" + jsonString(x.node) + "}";
   };

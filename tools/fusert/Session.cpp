@@ -184,7 +184,9 @@ void Session::readSizes() {
     (i < info.symbols ? symbols : computed)
         .push_back({s.name, s.min, s.opt, s.max, s.divisor, s.definition ? s.definition : "",
                     s.node ? s.node : "", s.bound ? s.bound : "",
-                    s.indices_of ? s.indices_of : ""});
+                    s.test ? std::optional(
+                                 fusec::TestOfData{fusec::parseDataTest(s.test).value(), s.test_of})
+                           : std::nullopt});
   }
   for (size_t i = 0; i < info.inferred; ++i) {
     fusert_inferred_info s{};

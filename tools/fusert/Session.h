@@ -1,5 +1,6 @@
 #pragma once
 #include "HostTensor.h"
+#include "Support/DataTests.h"
 #include "Support/Diag.h"
 #include "Support/NamedText.h"
 #include "ToolError.h"
@@ -56,7 +57,7 @@ public:
     int64_t min, opt, max, divisor;
     std::string definition, node; // of one that a program makes of the symbols
     std::string bound;            // of one that depends on data
-    std::string indicesOf;        // the node whose indices it tests
+    std::optional<fusec::TestOfData> test;
   };
   struct Inferred {
     std::string name, value; // "80", "past + seq"

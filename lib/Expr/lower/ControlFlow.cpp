@@ -296,7 +296,7 @@ Status dataSize(NodeLowering &n) {
   Control c;
   c.kind = Control::Kind::Size;
   c.symbol = *sizedSymbol(n.l.graph, n.node);
-  const bool isTest = testsIndices(c, n.l.graph.symbols);
+  const bool isTest = testsData(c, n.l.graph.symbols);
   c.name = n.l.uniqueName(n.node.name + (isTest ? ".indices" : ".size"));
   c.onnxNodes = {n.node.name};
   c.tripCount = n.in(0);

@@ -51,7 +51,7 @@ private:
 
   bool isNeeded(const Control &c) const {
     return c.kind == Control::Kind::Size
-               ? c.isTested || testsIndices(c, program.symbols) || neededSizes[c.symbol]
+               ? c.isTested || testsData(c, program.symbols) || neededSizes[c.symbol]
                : anyNeeded(c.results);
   }
 
@@ -197,7 +197,7 @@ ExprProgram eliminateDeadCode(ExprProgram program) {
 static size_t eraseIndexTests(std::vector<Item> &items, const std::vector<Symbol> &symbols) {
   size_t erased = std::erase_if(items, [&](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
-    return control && testsIndices(*control, symbols);
+    return control && testsData(*control, symbols);
   });
   for (Item &item : items)
     if (auto *control = std::get_if<Control>(&item.value))

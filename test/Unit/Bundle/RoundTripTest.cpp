@@ -129,7 +129,7 @@ TEST_CASE("shared memory that launches give is read back, and takes no byte wher
 TEST_CASE("tests of indices are read back, and need a runtime that knows them in each plan") {
   Model m = richModel();
   m.symbols.push_back({"outside", 0, 0, 0, 1});
-  m.dataSizes = {{2, 0, "gather"}};
+  m.dataSizes = {{2, 0, TestOfData{DataTest::Pads, "gather"}}};
   Step size;
   size.kind = StepKind::Size;
   size.name = "gather.indices";
@@ -145,7 +145,7 @@ TEST_CASE("tests of indices are read back, and need a runtime that knows them in
   REQUIRE(read.ok());
   REQUIRE(read->dataSizes.size() == 1);
   CHECK(read->dataSizes[0].bound == DimCode(0));
-  CHECK(read->dataSizes[0].indicesOf == "gather");
+  CHECK(read->dataSizes[0].test == TestOfData{DataTest::Pads, "gather"});
   steps.erase(steps.end() - 2);
   Step both = where;
   both.thenSteps.insert(both.thenSteps.begin(), size);

@@ -310,7 +310,7 @@ Model toldInBothLists(const DataSize &t) {
 }
 
 TEST_CASE("each plan of a where tests indices") {
-  Loaded l(toldInBothLists({2, 0, "gather"}));
+  Loaded l(toldInBothLists({2, 0, TestOfData{DataTest::Indices, "gather"}}));
   for (int64_t n : {300, 20, 21, 1}) {
     CAPTURE(n);
     l.setLength(n);
@@ -325,9 +325,10 @@ TEST_CASE("each plan of a where tests indices") {
   fusert_symbol_info info{};
   info.struct_size = sizeof info;
   REQUIRE(fusert_get_symbol_info(l.model, 2, &info) == FUSERT_OK);
-  CHECK(std::string(info.indices_of) == "gather");
+  CHECK(std::string(info.test) == "indices");
+  CHECK(std::string(info.test_of) == "gather");
   REQUIRE(fusert_get_symbol_info(l.model, 1, &info) == FUSERT_OK);
-  CHECK(info.indices_of == nullptr);
+  CHECK(info.test_of == nullptr);
 }
 
 /// The same where the plan for longer ones is two, for n up to 40 and beyond.
@@ -342,7 +343,7 @@ Model toldInNestedLists(const DataSize &t) {
 }
 
 TEST_CASE("each of several plans tests indices") {
-  Loaded l(toldInNestedLists({2, 0, "gather"}));
+  Loaded l(toldInNestedLists({2, 0, TestOfData{DataTest::Indices, "gather"}}));
   for (int64_t n : {300, 20, 21, 40, 41, 1}) {
     CAPTURE(n);
     l.setLength(n);
@@ -359,7 +360,7 @@ TEST_CASE("bundles whose tests of indices are something else") {
     return written.errors()[0].where + ": " + written.errors()[0].text;
   };
   auto changed = [&](auto edit) {
-    Model m = toldInBothLists({2, 0, "gather"});
+    Model m = toldInBothLists({2, 0, TestOfData{DataTest::Indices, "gather"}});
     edit(m);
     return refusal(std::move(m));
   };
@@ -371,14 +372,15 @@ TEST_CASE("bundles whose tests of indices are something else") {
             program +
                 ", step 'count of few': gives a value to a size that has one from another step");
   // Two steps of one list, and one behind a where that has told it.
-  for (const DataSize &d : {DataSize{2, 0, "gather"}, DataSize{2, DimCode::symbol(1)}}) {
+  for (const DataSize &d :
+       {DataSize{2, 0, TestOfData{DataTest::Indices, "gather"}}, DataSize{2, DimCode::symbol(1)}}) {
     Model m = toldInNestedLists(d);
     Step &outer = m.programs[0].steps[3];
     outer.elseSteps[0].elseSteps.push_back(outer.thenSteps[0]);
     CHECK(refusal(std::move(m)).find("has one from another step") != std::string::npos);
   }
   {
-    Model m = toldInNestedLists({2, 0, "gather"});
+    Model m = toldInNestedLists({2, 0, TestOfData{DataTest::Indices, "gather"}});
     m.programs[0].steps.push_back(m.programs[0].steps[3].thenSteps[0]);
     CHECK(refusal(std::move(m)).find("has one from another step") != std::string::npos);
   }
@@ -395,20 +397,23 @@ TEST_CASE("bundles whose tests of indices are something else") {
     CHECK(refusal(std::move(m)) ==
           program + ", step 'use': uses the size 't' where no step has given it a value");
   }
-  CHECK(refusal(toldInBothLists({2, DimCode::symbol(1), "gather"})) ==
-        "size 't': tests indices, and may be more than 0");
-  CHECK(refusal(toldInBothLists({2, 0, std::string("a\0b", 3)})) ==
-        "size 't': the name of the node whose indices it tests is no usable one");
+  CHECK(
+      refusal(toldInBothLists({2, DimCode::symbol(1), TestOfData{DataTest::Indices, "gather"}})) ==
+      "size 't': tests the data, and may be more than 0");
+  CHECK(refusal(toldInBothLists({2, 0, TestOfData{static_cast<DataTest>(200), "gather"}})) ==
+        "size 't': tests what no version knows");
+  CHECK(refusal(toldInBothLists({2, 0, TestOfData{DataTest::Indices, std::string("a\0b", 3)}})) ==
+        "size 't': the name of the node that it tests the data for is no usable one");
   const DimCode t = DimCode::symbol(2);
   CHECK(changed([&](Model &m) { m.inferred = {{"u", t, {}}}; }) ==
-        "size 't': tests indices, and another size or a rule uses it");
+        "size 't': tests the data, and another size or a rule uses it");
   CHECK(changed([&](Model &m) {
           m.rules = {{fusec::SizeRule::Kind::Equal, t, 0, "node", "Op", "text", true}};
-        }) == "size 't': tests indices, and another size or a rule uses it");
+        }) == "size 't': tests the data, and another size or a rule uses it");
   CHECK(changed([&](Model &m) {
           m.symbols.push_back({"u", 0, 0, 10, 1});
           m.dataSizes.push_back({3, t});
-        }) == "size 't': tests indices, and another size or a rule uses it");
+        }) == "size 't': tests the data, and another size or a rule uses it");
   CHECK(changed([&](Model &m) { m.programs[0].tensors[5].shape = m.outputs[1].shape = {t}; }) ==
         program + ", step 'third': uses the size 't' where no step has given it a value");
   CHECK(changed([&](Model &m) { m.programs[0].kernels[0].dims.push_back(2); }) ==
