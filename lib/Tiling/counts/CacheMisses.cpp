@@ -10,6 +10,7 @@
 #include "Tiling/counts/CacheMisses.h"
 
 #include "Cost/Cost.h"
+#include "Expr/transforms/Profile.h"
 #include "Support/OptValues.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
@@ -20,6 +21,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 
 namespace fusec::tiling {
@@ -60,10 +62,15 @@ public:
 
   double footprint() const { return sum(touched(schedule.tree)); }
   /// Bytes that miss in a cache of that capacity, whose sets hold so many lines; 0: any number.
-  double missed(int64_t bytes, int ofSet) {
+  MissedBytes missed(int64_t bytes, int ofSet) {
     capacity = double(bytes);
     ways = ofSet;
-    return sum(ofChildren(schedule.tree));
+    const Fetched fetched = ofChildren(schedule.tree);
+    MissedBytes missed{sum(fetched)};
+    const std::set<Place> factors = factorsOfProducts();
+    for (const auto &[place, own] : fetched)
+      missed.ofFactors += factors.contains(place) ? own : 0;
+    return missed;
   }
 
 private:
@@ -89,6 +96,20 @@ private:
     for (const auto &[place, bytes] : fetched)
       all += bytes;
     return all;
+  }
+
+  /// What contractions read, and what is copied for them.
+  std::set<Place> factorsOfProducts() const {
+    std::set<Place> places;
+    for (int e = 0; e < bound.numEquations(); ++e)
+      if (isContraction(bound.equation(e)))
+        for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
+          places.insert(bound.facts(e).tensors[r]);
+          if (bound.operand(e, r))
+            places.insert(
+                ofOperand(OperandIndex(bound.operand(e, r) - schedule.operands.data())).place);
+        }
+    return places;
   }
 
   uint64_t axesOf(int equation, uint64_t positions) const {
@@ -396,15 +417,18 @@ private:
 
 } // namespace
 
-std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
-                                const Target &target, double blocks) {
+std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
+                                     const Target &target, double blocks) {
   Cache model(bound, storage, double(target.core.lineBytes));
   const double footprint = model.footprint();
-  std::vector<double> missed;
+  std::vector<MissedBytes> missed;
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
     const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
-    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes, cache.ways) : 0);
+    if (missed.emplace_back(); held == 1)
+      continue;
+    const MissedBytes cold = model.missed(cache.capacityBytes, cache.ways);
+    missed.back() = {(1 - held) * cold.all, (1 - held) * cold.ofFactors};
   }
   return missed;
 }

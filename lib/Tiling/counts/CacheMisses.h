@@ -6,11 +6,15 @@
 
 namespace fusec::tiling {
 
-/// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
-/// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
-/// left it there (cost::cacheShare).
-std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
-                                const Target &target, double blocks);
+/// Bytes of one launch that a level of a CPU's memory does not hold when they are asked for, and that come from the one
+/// behind it. None where it holds what a core touches: the steps around have left it there (cost::cacheShare).
+struct MissedBytes {
+  double all = 0;
+  double ofFactors = 0; // that products read
+};
+/// For each level but the last one, which holds everything.
+std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
+                                     const Target &target, double blocks);
 
 /// What is read of those arguments other than constants that nothing but copies into shared memory (a CPU core's own
 /// buffers) reads. `traffic`: of the same equations.

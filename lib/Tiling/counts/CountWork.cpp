@@ -69,9 +69,9 @@ private:
     counts.sharedBytesPerBlock = storage.sharedBytes;
     if (target.nearestIsCache) {
       // What a cache does not hold comes from the level behind it.
-      const std::vector<double> missed = missedBytes(bound, storage, target, counts.blocks);
-      std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
-      addWaitsOfProducts();
+      const std::vector<MissedBytes> missed = missedBytes(bound, storage, target, counts.blocks);
+      std::ranges::transform(missed, counts.levelBytes.begin() + 1, &MissedBytes::all);
+      addWaitsOfProducts(missed);
       counts.stagedBytes = stagedBytes(bound, traffic);
       if (!parts.empty())
         takeTurns(traffic);
@@ -85,14 +85,11 @@ private:
 
   /// Products step through panels too fast for a core to ask for the next lines in time: what comes from a cache that
   /// cores share, it waits for, whatever else there is to do.
-  void addWaitsOfProducts() {
-    if (std::ranges::none_of(bound.program.equations,
-                             [](const Equation *e) { return isContraction(*e); }))
-      return;
+  void addWaitsOfProducts(const std::vector<MissedBytes> &missed) {
     double bytes = 0;
-    for (size_t level = 0; level + 1 < target.memory.size(); ++level)
-      if (target.memory[level].ofDevice)
-        bytes += counts.levelBytes[level];
+    for (size_t level = 0; level < missed.size(); ++level)
+      if (level + 1 < missed.size() && target.memory[level + 1].ofDevice)
+        bytes += missed[level].ofFactors;
     const double seconds = bytes / counts.blocks / target.core.rereadBytesPerSec,
                  vectorsPerSec = target.flopsPerSec / (2.0 * target.lanes);
     counts.stalls += seconds * vectorsPerSec / counts.unitsPerBlock;

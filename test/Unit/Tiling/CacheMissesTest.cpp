@@ -14,13 +14,17 @@ namespace {
 constexpr double kLine = 64;
 
 /// What blocks fetch into a first cache of so many bytes, which has room for one of them.
-double fetched(const ExprProgram &pattern, const std::string &text, double capacity) {
+tiling::MissedBytes missed(const ExprProgram &pattern, const std::string &text, double capacity) {
   Target target = targetNamed("x86-64-v3");
   target.memory[0].capacityBytes = static_cast<int64_t>(capacity);
   const Schedule schedule = scheduleFrom(text, pattern);
   require(verify(schedule, pattern, target));
   const tiling::BoundSchedule bound(schedule, pattern);
   return tiling::missedBytes(bound, tiling::storageOf(bound), target, 1)[0];
+}
+
+double fetched(const ExprProgram &pattern, const std::string &text, double capacity) {
+  return missed(pattern, text, capacity).all;
 }
 
 /// Of y [i:1024], in blocks of `tile`: sums over k:3 of `read` of x [4096] times w [k].
@@ -251,4 +255,24 @@ TEST_CASE("staged is what copies alone read") {
   both.replace(both.find("  tree"), 6, "  operand xt e0.r1 shared ([0], [1])\n  tree");
   both.replace(both.find("stage xs"), 8, "stage xs stage xt");
   CHECK(staged(twice, both) == rows);
+}
+
+TEST_CASE("what products read is told from what they make") {
+  const ExprProgram pattern =
+      patternFrom(ProgramText("product", {})
+                      .input("a", "256,4")
+                      .input("b", "4,256")
+                      .reduction("c", "i:256, j:256; k:4", "sum", "mul(%a[i, k], %b[k, j])"));
+  const tiling::MissedBytes bytes = missed(pattern,
+                                           R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0
+  axis j spatial (1) of e0
+  axis k reduction (2) of e0
+  tree { block i:8 { seq j:8 { seq i:1 {
+    lane j:1 { init e0 } seq k:1 { lane j:1 { compute e0 } } lane j:1 { store e0 } } } } }
+}
+)",
+                                           16 << 10);
+  CHECK(bytes.all - bytes.ofFactors == 256 * 256 * 4);
+  CHECK(bytes.ofFactors >= 2 * 256 * 4 * 4);
 }

@@ -270,7 +270,7 @@ TEST_CASE("work: a row that lies along the first of two fused axes is another on
   CHECK(any);
 }
 
-TEST_CASE("work: a CPU's products wait for what comes from a cache that cores share, maps do not") {
+TEST_CASE("work: a CPU's products wait for factors from a cache that cores share, maps do not") {
   const Target target = targetNamed("x86-64-v3");
   const auto waits = [&](const ExprProgram &pattern) {
     const Schedule best = valueOf(bestSchedules(pattern, target)).back().schedule;
@@ -288,7 +288,8 @@ TEST_CASE("work: a CPU's products wait for what comes from a cache that cores sh
   };
   const auto [seconds, bytes] = waits(product("3072"));
   CHECK(bytes > 768 * 3072 * 4);
-  CHECK(seconds == Catch::Approx(bytes / target.core.rereadBytesPerSec));
+  const double result = 128 * 3072 * 4; // is stored, and nothing waits for it
+  CHECK(seconds == Catch::Approx((bytes - result) / target.core.rereadBytesPerSec));
   CHECK(waits(product("64")) == std::pair(0.0, 0.0)); // fits a core's own caches
   const auto [ofMap, moved] = waits(patternFrom(
       ProgramText("map", {}).input("x", "4194304").map("y", "i:4194304", "neg(%x[i])")));
