@@ -409,6 +409,21 @@ TEST_CASE("a table of positions bounds the sequence") {
         std::string::npos);
 }
 
+TEST_CASE("a decoder's first step has a past of 0, and a mask with a length of its own") {
+  ModelMaker m;
+  m.input("past", {"p"}).input("new", {"l"}).input("mask", {"t"}).output("y");
+  attribute(m.node("Concat", {"past", "new"}, {"all"}), "axis", 0);
+  m.node("Add", {"all", "mask"}, {"scores"});
+  m.node("MatMul", {"scores", "all"}, {"y"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[]\n");
+  for (const Symbol &s : g->symbols)
+    CHECK(s.min == 0);
+  CHECK(rules(*g) == "inferred t = [p + l] of (\"mask\" 0)\n"
+                     "rule equal [p + l, t] by \"Add_scores\" \"Add\" "
+                     "\"the sizes to broadcast together must be equal where neither is fixed\"\n");
+}
+
 TEST_CASE("one of two sizes may be 1 where no symbol makes them equal") {
   ModelMaker m;
   m.input("x", {"n"}).input("y", {"m"}).output("z");
