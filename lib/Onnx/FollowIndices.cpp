@@ -290,8 +290,6 @@ bool takesPlaces(OpKind op) {
 }
 
 std::optional<Elements> followIndices(KnownValues &values, const Node &node) {
-  if (!mayFollow(values, node))
-    return std::nullopt;
   auto data = values.elements(node.inputs[0]);
   return data ? IndexFollower(values, node, std::move(*data)).run() : std::nullopt;
 }

@@ -194,21 +194,8 @@ bool movesElements(OpKind op) {
   return std::find(std::begin(kMoving), std::end(kMoving), op) != std::end(kMoving);
 }
 
-bool mayFollow(const KnownValues &values, const Node &node) {
-  const Value &out = values.graph.value(node.outputs[0]);
-  auto isServed = [&](auto holds) {
-    return std::all_of(node.inputs.begin(), node.inputs.end(),
-                       [&](ValueId id) { return id == kNoValue || holds(values.graph.value(id)); });
-  };
-  // Constant floats are the evaluator's.
-  return followedCount(out) && isServed([](const Value &v) { return isStatic(v.shape); }) &&
-         !(isFloat(out.type) && isServed([](const Value &v) { return v.constant != nullptr; }));
-}
-
 std::vector<std::optional<Elements>> followMovement(KnownValues &values, const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
-  if (!mayFollow(values, node))
-    return made;
   Mover mover(values, node);
   if (node.op == OpKind::Split)
     return mover.split();

@@ -20,9 +20,6 @@ size_t broadcastIndex(const std::vector<int64_t> &dims, const std::vector<int64_
 /// Where a reduction puts each element of a tensor of `dims`.
 std::vector<size_t> reducedPlaces(const Node &node, const std::vector<int64_t> &dims);
 
-/// Whether to follow `node`: shapes are fixed, the output is small, and constant floats are not all that it takes.
-bool mayFollow(const KnownValues &values, const Node &node);
-
 /// Operators that move elements of their operands to places that hang on shapes and attributes alone.
 bool movesElements(OpKind op);
 /// The outputs' elements.

@@ -173,8 +173,6 @@ bool addsProducts(OpKind op) {
 }
 
 std::optional<Elements> followProducts(KnownValues &values, const Node &node) {
-  if (!mayFollow(values, node))
-    return std::nullopt;
   return ProductFollower(values, node).run();
 }
 

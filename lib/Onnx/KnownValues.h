@@ -64,6 +64,8 @@ public:
   int loopsAround = 0; // the loop that is followed
 
 private:
+  bool mayFollow(const Node &node) const;
+
   std::unordered_map<ValueId, Elements> others;
 };
 
