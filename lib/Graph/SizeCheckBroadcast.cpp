@@ -84,11 +84,12 @@ Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool to
       (seenTo(SizeRule::Kind::Equal, a, b, rule) ||
        seenTo(SizeRule::Kind::Equal, a, b, rule, Need::Tested)))
     return fixed;
+  const Status equal = sameDim(a, b, what);
   // No symbol makes n and min(n, m) equal, and one of them may be 1 alone.
-  if (symbolsOf(a) != symbolsOf(b))
+  if (!equal.ok() && symbolsOf(a) != symbolsOf(b))
     if (const std::optional<DimExpr> size = byCase(Need::Unlikely))
       return *size;
-  FUSEC_CHECK(sameDim(a, b, what));
+  FUSEC_CHECK(equal);
   return a;
 }
 

@@ -99,8 +99,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   if (need == Need::Case)
     stoodOn |= kCases;
   if (need == Need::Unlikely) {
-    stoodOn |= kLikely;
-    if (standsOn(kLikely))
+    stoodOn |= kUsual;
+    if (standsOn(kUsual))
       return Answer::Open;
   }
   const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
@@ -164,9 +164,10 @@ bool SizeSolver::giveUp(const std::optional<SizeRule> &refused) {
     stoodOn |= kEmpty;
   if (assumedDeclared)
     stoodOn |= kDeclared;
-  constexpr unsigned kAll = kCases | kEmpty | kDeclared | kLikely;
+  const unsigned mayGo = refused ? stoodOn : stoodOn & ~unsigned{kEmpty};
+  constexpr unsigned kAll = kCases | kEmpty | kDeclared | kUsual;
   unsigned next = givenUp + 1;
-  while (next <= kAll && (next & ~stoodOn) != 0)
+  while (next <= kAll && (next & ~mayGo) != 0)
     ++next;
   if (next > kAll)
     return false;
@@ -174,7 +175,7 @@ bool SizeSolver::giveUp(const std::optional<SizeRule> &refused) {
   fresh.givenUp = next;
   fresh.stoodOn = stoodOn;
   if (!fresh.standsOn(kEmpty)) {
-    fresh.noneEmpty = refused ? refused : std::move(noneEmpty);
+    fresh.noneEmpty = refused;
     fresh.noneEmpty->kind = SizeRule::Kind::AtLeast;
     fresh.noneEmpty->right = DimExpr(1);
   }

@@ -63,16 +63,17 @@ public:
     return forced.empty() ? std::nullopt : std::optional(forced.back());
   }
   /// What rounds stand on, and may lead nowhere by. Sets of these are bits of a number, in whose order they are given
-  /// up: equality of sizes to broadcast is likelier than that none is 0, and both than that the model declares what its
-  /// nodes do not make.
+  /// up: equality of sizes to broadcast is likelier than that none is 0, both than that the model declares what its
+  /// nodes do not make, and all of these than ways of which no symbol solves the likely one.
   enum Ground : unsigned {
     kCases = 1,    // choices are served; without it equality is assumed
     kEmpty = 2,    // sizes of which the user does not speak may be 0
     kDeclared = 4, // sizes that the model declares of its tensors hold
-    kLikely = 8    // no unlikely way is taken
+    kUsual = 8     // no unlikely way is taken (Need::Unlikely)
   };
   /// Where a round has led nowhere: forgets all, and from then on stands on less; false where nothing is left to give
-  /// up. `refused`: the node that may have failed for a size of 0, and in words what it needs.
+  /// up. `refused`: the node that may have failed for a size of 0, and in words what it needs; without it sizes of 0
+  /// are not given up.
   bool giveUp(const std::optional<SizeRule> &refused);
   bool standsOn(Ground ground) const { return (givenUp & ground) == 0; }
 

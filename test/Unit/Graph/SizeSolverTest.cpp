@@ -216,7 +216,7 @@ TEST_CASE("what rounds stand on is given up one by one, then several at once") {
     std::string grounds;
     for (const auto &[ground, letter] :
          {std::pair(SizeSolver::kCases, 'c'), std::pair(SizeSolver::kEmpty, 'e'),
-          std::pair(SizeSolver::kDeclared, 'd'), std::pair(SizeSolver::kLikely, 'l')})
+          std::pair(SizeSolver::kDeclared, 'd'), std::pair(SizeSolver::kUsual, 'l')})
       grounds += s.solver.standsOn(ground) ? letter : '-';
     given.push_back(grounds);
     for (const char *name : {"a", "b"})
@@ -226,10 +226,30 @@ TEST_CASE("what rounds stand on is given up one by one, then several at once") {
     const bool isServed = s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds;
     CHECK(isServed == s.solver.standsOn(SizeSolver::kCases));
     const bool isTaken = s.ask(Kind::Either, "a", "b", Need::Unlikely) == Answer::Holds;
-    CHECK(isTaken != s.solver.standsOn(SizeSolver::kLikely));
+    CHECK(isTaken != s.solver.standsOn(SizeSolver::kUsual));
   } while (s.solver.giveUp(refused));
   CHECK(given ==
         std::vector<std::string>{"cedl", "-edl", "c-dl", "--dl", "ced-", "-ed-", "c-d-", "--d-"});
+}
+
+TEST_CASE("sizes of 0 are given up for a node's refusal alone") {
+  const SizeRule refused{Kind::Equal, DimExpr(1), DimExpr(1), "node", "Op", "needs an element"};
+  Sizes s({});
+  const auto round = [&] {
+    s.solver.symbol({"a", 0}, false);
+    s.solver.symbol({"b", 0}, false);
+    s.solver.beginRound();
+    s.ask(Kind::Either, "a", "b", Need::Case);
+  };
+  round();
+  CHECK(s.solver.giveUp(refused)); // choices
+  round();
+  CHECK_FALSE(s.solver.giveUp(std::nullopt)); // an option is wrong, say
+  CHECK(s.solver.standsOn(SizeSolver::kEmpty));
+  CHECK(s.solver.giveUp(refused));
+  CHECK_FALSE(s.solver.standsOn(SizeSolver::kEmpty));
+  round();
+  CHECK(s.symbol("a").min == 1);
 }
 
 TEST_CASE("what is declared is found last, and goes with what contradicts it") {
