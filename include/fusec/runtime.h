@@ -181,9 +181,9 @@ typedef struct {
   /* Of a size that each run computes from its data: the most that it may be under the shapes set, "batch*80", where
    * `max` is for any shapes; else null. */
   const char *bound;
-  /* Of one that tests the data, whose bound is 0: what, "indices", and the ONNX node that needs it. CPUs run such
+  /* Of one that tests the data, whose bound is 0: the ONNX node that needs it, and what, "indices". CPUs run such
    * tests. Else null. */
-  const char *test, *test_of;
+  const char *test_of, *test;
 } fusert_symbol_info;
 
 /* A name that the model has for sizes of its inputs, and which follows from the symbols. */

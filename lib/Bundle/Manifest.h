@@ -10,6 +10,9 @@ struct WeightRange {
   DType type;
 };
 
+/// DataSize.test where it is absent, as in bundles from before there was one.
+constexpr uint8_t kTestByName = 255;
+
 /// Model <-> FlatBuffer (Manifest.fbs). Images and weights are replaced by references: `imageSections` has the
 /// section index of each image, programs in order.
 std::vector<uint8_t> encodeManifest(const Model &model, const std::vector<WeightRange> &weights,

@@ -51,6 +51,14 @@ template <typename Vec> std::vector<int32_t> ints(const Vec *v) {
   return v ? std::vector<int32_t>(v->begin(), v->end()) : std::vector<int32_t>();
 }
 
+DataTest testOf(const fb::DataSize &d, const std::vector<Symbol> &symbols) {
+  if (d.test() != kTestByName)
+    return static_cast<DataTest>(d.test());
+  const auto s = static_cast<size_t>(d.symbol());
+  return (s < symbols.size() ? testByEnding(symbols[s].name) : std::nullopt)
+      .value_or(DataTest::Indices);
+}
+
 Kernel kernel(const fb::Kernel *k) {
   Kernel out;
   out.symbol = text(k->symbol());
@@ -192,7 +200,7 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
   each(m->data_sizes(), [&](const fb::DataSize *d) {
     DataSize size{d->symbol(), expr(d->bound()), std::nullopt};
     if (d->test_of())
-      size.test = TestOfData{static_cast<DataTest>(d->test()), text(d->test_of())};
+      size.test = TestOfData{testOf(*d, out.model.symbols), text(d->test_of())};
     out.model.dataSizes.push_back(std::move(size));
   });
   each(m->programs(),

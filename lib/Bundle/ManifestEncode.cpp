@@ -35,7 +35,7 @@ public:
         auto bound = expr(d.bound);
         auto node = d.testsData() ? fb.CreateString(d.test->node) : 0;
         return fb::CreateDataSize(fb, d.symbol, bound, node,
-                                  d.testsData() ? static_cast<uint8_t>(d.test->kind) : 0);
+                                  d.testsData() ? static_cast<uint8_t>(d.test->kind) : kTestByName);
       });
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
     return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,

@@ -101,7 +101,7 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
 Status makeOwnProgram(const ExprProgram &program, const std::vector<SharedCopy> &copies,
                       TargetState &target) {
   target.ownProgram =
-      target.target.kind == TargetKind::Cpu ? std::nullopt : withoutIndexTests(program);
+      target.target.kind == TargetKind::Cpu ? std::nullopt : withoutDataTests(program);
   if (!copies.empty()) {
     FUSEC_TRY(target.ownProgram, withSharedCopies(programOf(program, target), copies));
   }

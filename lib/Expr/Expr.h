@@ -166,7 +166,7 @@ struct Item {
 };
 
 /// Whether it is a size that tests the data (Symbol::test): it stays without users too, and is left out where the
-/// host would have to wait for a device (withoutIndexTests).
+/// host would have to wait for a device (withoutDataTests).
 bool testsData(const Control &control, const std::vector<Symbol> &symbols);
 
 /// A model as tensor equations. Tensor names are unique; each temp and output is written by exactly one

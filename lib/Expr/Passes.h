@@ -23,6 +23,6 @@ ExprProgram eliminateDeadCode(ExprProgram program);
 /// The program without the items that test the data and what computes for these alone; the ids of tensors
 /// stay. nullopt: it has none. GPUs run without them: a run would have to wait there for what the host reads, and an
 /// index outside reads the nearest element.
-std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program);
+std::optional<ExprProgram> withoutDataTests(const ExprProgram &program);
 
 } // namespace fusec

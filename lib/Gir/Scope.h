@@ -25,8 +25,9 @@ struct CrossBlockConflict {
   int64_t storingBlock, readingBlock;
 };
 /// Searches a phase for such a conflict, with symbols at their `opt` and some values of each loop variable (the first
-/// and last ones of long loops). Conditions and indices that depend on data are skipped. A result is certain; nullopt
-/// is no proof that there is no conflict.
+/// and last ones of long loops). Conditions and indices that depend on data are skipped, and indices beyond their
+/// dimension: sizes at which a rule of the model fails. A result is certain; nullopt is no proof that there is no
+/// conflict.
 std::optional<CrossBlockConflict> findCrossBlockConflict(const GirKernel &kernel,
                                                          const Phase &phase, BufferId buffer);
 

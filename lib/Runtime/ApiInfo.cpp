@@ -105,8 +105,8 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
                                         s.definition ? text.c_str() : nullptr,
                                         s.definition ? s.definition->node.c_str() : nullptr,
                                         bound.empty() ? nullptr : bound.c_str(),
-                                        isTest ? name(size->test->kind).data() : nullptr,
-                                        isTest ? size->test->node.c_str() : nullptr},
+                                        isTest ? size->test->node.c_str() : nullptr,
+                                        isTest ? name(size->test->kind).data() : nullptr},
                      out);
   });
 }

@@ -42,6 +42,13 @@ const Row &rowOf(DataTest test) { return kRows[static_cast<size_t>(test)]; }
 
 std::string_view ending(DataTest test) { return rowOf(test).ending; }
 
+std::optional<DataTest> testByEnding(std::string_view size) {
+  for (size_t i = 0; i < kRows.size(); ++i)
+    if (size.ends_with(kRows[i].ending))
+      return static_cast<DataTest>(i);
+  return std::nullopt;
+}
+
 std::string_view name(DataTest test) { return rowOf(test).name; }
 
 std::optional<DataTest> parseDataTest(std::string_view name) {

@@ -29,6 +29,7 @@ struct TestOfData {
 
 /// What the name of such a size ends with: ".outside".
 std::string_view ending(DataTest test);
+std::optional<DataTest> testByEnding(std::string_view size);
 /// How texts and tools name it: "indices".
 std::string_view name(DataTest test);
 std::optional<DataTest> parseDataTest(std::string_view name);

@@ -181,12 +181,18 @@ void Session::readSizes() {
     fusert_symbol_info s{};
     s.struct_size = sizeof s;
     require(fusert_get_symbol_info(model, i, &s));
-    (i < info.symbols ? symbols : computed)
-        .push_back({s.name, s.min, s.opt, s.max, s.divisor, s.definition ? s.definition : "",
-                    s.node ? s.node : "", s.bound ? s.bound : "",
-                    s.test ? std::optional(
-                                 fusec::TestOfData{fusec::parseDataTest(s.test).value(), s.test_of})
-                           : std::nullopt});
+    SymbolRange range{s.name,
+                      s.min,
+                      s.opt,
+                      s.max,
+                      s.divisor,
+                      s.definition ? s.definition : "",
+                      s.node ? s.node : "",
+                      s.bound ? s.bound : "",
+                      std::nullopt};
+    if (const auto kind = s.test ? fusec::parseDataTest(s.test) : std::nullopt)
+      range.test = fusec::TestOfData{*kind, s.test_of};
+    (i < info.symbols ? symbols : computed).push_back(std::move(range));
   }
   for (size_t i = 0; i < info.inferred; ++i) {
     fusert_inferred_info s{};

@@ -194,21 +194,21 @@ ExprProgram eliminateDeadCode(ExprProgram program) {
 }
 
 /// How many it has erased, in branches and bodies too.
-static size_t eraseIndexTests(std::vector<Item> &items, const std::vector<Symbol> &symbols) {
+static size_t eraseDataTests(std::vector<Item> &items, const std::vector<Symbol> &symbols) {
   size_t erased = std::erase_if(items, [&](const Item &item) {
     const auto *control = std::get_if<Control>(&item.value);
     return control && testsData(*control, symbols);
   });
   for (Item &item : items)
     if (auto *control = std::get_if<Control>(&item.value))
-      erased += eraseIndexTests(control->thenItems, symbols) +
-                eraseIndexTests(control->elseItems, symbols);
+      erased +=
+          eraseDataTests(control->thenItems, symbols) + eraseDataTests(control->elseItems, symbols);
   return erased;
 }
 
-std::optional<ExprProgram> withoutIndexTests(const ExprProgram &program) {
+std::optional<ExprProgram> withoutDataTests(const ExprProgram &program) {
   ExprProgram own = program;
-  if (eraseIndexTests(own.items, own.symbols) == 0)
+  if (eraseDataTests(own.items, own.symbols) == 0)
     return std::nullopt;
   DeadCode(own).dropItems();
   return own;

@@ -67,9 +67,10 @@ public:
     ways = ofSet;
     const Fetched fetched = ofChildren(schedule.tree);
     MissedBytes missed{sum(fetched)};
-    const std::set<Place> factors = factorsOfProducts();
+    if (!factors)
+      factors = factorsOfProducts();
     for (const auto &[place, own] : fetched)
-      missed.ofFactors += factors.contains(place) ? own : 0;
+      missed.ofFactors += factors->contains(place) ? own : 0;
     return missed;
   }
 
@@ -409,6 +410,7 @@ private:
   int ways = 0;
   const double lineBytes;
   const Equation *scan;
+  std::optional<std::set<Place>> factors;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const LeafNode *, std::vector<Touch>> ofLeaf;
   /// Distance and number of the addresses in one call of alongStrides; a member so that its memory is reused.
@@ -425,10 +427,9 @@ std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipSto
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
     const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
-    if (missed.emplace_back(); held == 1)
-      continue;
-    const MissedBytes cold = model.missed(cache.capacityBytes, cache.ways);
-    missed.back() = {(1 - held) * cold.all, (1 - held) * cold.ofFactors};
+    const MissedBytes cold =
+        held < 1 ? model.missed(cache.capacityBytes, cache.ways) : MissedBytes();
+    missed.push_back({(1 - held) * cold.all, (1 - held) * cold.ofFactors});
   }
   return missed;
 }

@@ -10,7 +10,7 @@ namespace fusec::tiling {
 /// behind it. None where it holds what a core touches: the steps around have left it there (cost::cacheShare).
 struct MissedBytes {
   double all = 0;
-  double ofFactors = 0; // that products read
+  double ofFactors = 0; // those of tensors that products read, whoever touches them
 };
 /// For each level but the last one, which holds everything.
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,

@@ -87,8 +87,8 @@ private:
   /// cores share, it waits for, whatever else there is to do.
   void addWaitsOfProducts(const std::vector<MissedBytes> &missed) {
     double bytes = 0;
-    for (size_t level = 0; level < missed.size(); ++level)
-      if (level + 1 < missed.size() && target.memory[level + 1].ofDevice)
+    for (size_t level = 0; level + 1 < missed.size(); ++level)
+      if (target.memory[level + 1].ofDevice)
         bytes += missed[level].ofFactors;
     const double seconds = bytes / counts.blocks / target.core.rereadBytesPerSec,
                  vectorsPerSec = target.flopsPerSec / (2.0 * target.lanes);

@@ -126,6 +126,20 @@ TEST_CASE("shared memory that launches give is read back, and takes no byte wher
   CHECK(*writeBundle(m) == before);
 }
 
+TEST_CASE("a bundle from before what is tested was a field says it by the symbol's name") {
+  Model m = richModel();
+  const TestOfData absent{static_cast<DataTest>(kTestByName), "node"};
+  m.symbols.push_back({"node.lengths", 0, 0, 0, 1});
+  m.symbols.push_back({"other", 0, 0, 0, 1});
+  m.dataSizes = {{2, 0, absent}, {3, 0, absent}};
+  const std::vector<uint8_t> manifest = encodeManifest(m, {}, std::vector<uint32_t>(64));
+  const auto read = decodeManifest(manifest.data(), manifest.size(), "m");
+  REQUIRE(read.ok());
+  REQUIRE(read->model.dataSizes.size() == 2);
+  CHECK(read->model.dataSizes[0].test == TestOfData{DataTest::Lengths, "node"});
+  CHECK(read->model.dataSizes[1].test == TestOfData{DataTest::Indices, "node"});
+}
+
 TEST_CASE("tests of indices are read back, and need a runtime that knows them in each plan") {
   Model m = richModel();
   m.symbols.push_back({"outside", 0, 0, 0, 1});

@@ -43,14 +43,20 @@ std::vector<Sizes> sizesOf(const RandomGraph &random, uint64_t seed) {
   return all;
 }
 
-/// The same with sizes that the graph was not made for: one symbol is too small, or all are.
+/// The same with sizes that the graph was not made for, where it has a range that begins beyond 0: the first of these
+/// is too small, or all are.
 std::string differenceBelow(RandomGraph random, Sizes sizes, uint64_t seed, LoadedBundle &bundle) {
+  bool isBelow = false;
   for (size_t s = 0; s < sizes.size(); ++s) {
     Symbol &symbol = random.graph.symbols[s];
-    if (s == 0 || seed % 2)
-      sizes[s] = std::max<int64_t>(symbol.min - 1, 0);
+    if (symbol.min > 0 && (!isBelow || seed % 2)) {
+      sizes[s] = symbol.min - 1;
+      isBelow = true;
+    }
     symbol.min = 0;
   }
+  if (!isBelow)
+    return "";
   const auto inputs = randomInputs(random.graph, sizes, seed);
   std::vector<TensorValue> actual;
   const std::string refused = bundle.run(inputs, actual);
