@@ -2,9 +2,6 @@
 
 #include "Onnx/FollowMovement.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace fusec {
 
 using Id = KnownValues::Id;

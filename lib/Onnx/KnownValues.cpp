@@ -9,7 +9,6 @@
 #include "Support/DimLimits.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace fusec {
 
