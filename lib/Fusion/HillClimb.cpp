@@ -75,6 +75,21 @@ Status HillClimb::improve(PlanDraft &draft, double perKernel) {
   return success();
 }
 
+Result<bool> HillClimb::improveByMoves(PlanDraft &draft, double perKernel) {
+  bool any = false, changed = true;
+  for (int round = 0; changed && round < kMaxRounds; ++round) {
+    changed = false;
+    for (int v = 0; v < static_cast<int>(region.vertices.size()) && !accurate.isSpent(); ++v) {
+      FUSEC_TRY(const bool moved, move(draft, v, perKernel));
+      changed = changed || moved;
+    }
+    if (changed)
+      FUSEC_CHECK(improve(draft, perKernel));
+    any = any || changed;
+  }
+  return any;
+}
+
 Status HillClimb::improvePairs(PlanDraft &draft, double perKernel) {
   bool changed = true;
   for (int round = 0; changed && round < kMaxRounds; ++round) {
@@ -168,6 +183,23 @@ Result<bool> HillClimb::joinChains(PlanDraft &draft, int v, double perKernel) {
     changed = changed || joined;
   }
   return changed;
+}
+
+Result<bool> HillClimb::move(PlanDraft &draft, int v, double perKernel) {
+  const SearchGraph::Vertex &vertex = region.vertices[v];
+  const std::vector<int> own = kernelOf(sets, draft.partition, v);
+  if (!vertex.equation || own.size() == 1)
+    return false;
+  for (const std::vector<int> &neighbours : {vertex.producers, vertex.consumers})
+    for (int u : neighbours) {
+      if (!region.vertices[u].equation || std::ranges::binary_search(own, u))
+        continue;
+      FUSEC_TRY(const bool moved,
+                takeTogether(draft, united(kernelOf(sets, draft.partition, u), {v}), perKernel));
+      if (moved)
+        return true;
+    }
+  return false;
 }
 
 Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &chain,

@@ -15,6 +15,10 @@ public:
   /// `perKernel`: seconds that each kernel saves by becoming a phase of another.
   Status improve(PlanDraft &draft, double perKernel);
 
+  /// Moves vertices between kernels, which neither joins nor cuts do where the two kernels as one are slower, and
+  /// improves what comes of it. True if the draft has changed.
+  Result<bool> improveByMoves(PlanDraft &draft, double perKernel);
+
 private:
   Status improvePairs(PlanDraft &draft, double perKernel);
   Result<bool> joinWithConsumers(PlanDraft &draft, int v, double perKernel);
@@ -22,6 +26,8 @@ private:
   /// and faster: a chain pays as a whole, where none of its parts need do. Other vertices of the kernels that these
   /// are taken from stay behind.
   Result<bool> joinChains(PlanDraft &draft, int v, double perKernel);
+  /// Moves v into the kernel of a neighbour if that is legal and faster.
+  Result<bool> move(PlanDraft &draft, int v, double perKernel);
   /// Makes one kernel of `chain`, and one each of what stays behind.
   Result<bool> takeTogether(PlanDraft &draft, const std::vector<int> &chain, double perKernel);
   /// Seconds of all kernels, less what each saves as a phase.
