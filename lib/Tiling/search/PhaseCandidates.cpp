@@ -135,12 +135,14 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
   if (!cost::joinsPhases(target) || !target.keepsReads)
     return out;
   for (size_t p = 1; p < phases.size(); ++p) {
-    if (parts[p].items.size() != 1 || !phases[p].schedule.via.empty())
+    const std::vector<Rewrite> via = phases[p].schedule.via;
+    const ScheduledProgram part(parts[p], via);
+    if (part.equations.size() != 1)
       continue;
     for (size_t before = p; before-- > 0;) {
       const Schedule &schedule = phases[before].schedule;
       const BoundSchedule bound(schedule, parts[before]);
-      if (std::optional<MatchedLoops> walk = matchLoops(bound, parts[p])) {
+      if (std::optional<MatchedLoops> walk = matchLoops(bound, part.expr)) {
         for (const auto &[read, from] : walk->held) {
           // What that one holds itself comes from the phase that has read it.
           const auto held = std::ranges::find_if(
@@ -150,6 +152,7 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
                             : PersistentBetween{p, held->fromPhase, read, held->from});
         }
         phases[p].schedule = std::move(walk->schedule);
+        phases[p].schedule.via = via;
         break;
       }
     }
