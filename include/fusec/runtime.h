@@ -184,6 +184,9 @@ typedef struct {
   /* Of one that tests the data, whose bound is 0: the ONNX node that needs it, and what, "indices". CPUs run such
    * tests. Else null. */
   const char *test_of, *test;
+  /* [num_tuned]: the sizes that kernels are tuned for, ascending; at least `opt`. */
+  const int64_t *tuned;
+  size_t num_tuned;
 } fusert_symbol_info;
 
 /* A name that the model has for sizes of its inputs, and which follows from the symbols. */

@@ -164,6 +164,9 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
   out.model.producer = text(m->producer());
   each(m->symbols(), [&](const fb::Symbol *s) {
     out.model.symbols.push_back({text(s->name()), s->min(), s->opt(), s->max(), s->divisor()});
+    std::vector<int64_t> &tuned = out.model.tunedSizes.emplace_back();
+    if (s->tuned())
+      tuned.assign(s->tuned()->begin(), s->tuned()->end());
   });
   each(m->inferred(), [&](const fb::InferredDim *s) {
     InferredDim size{text(s->name()), expr(s->value()), {}};

@@ -18,7 +18,11 @@ public:
   flatbuffers::Offset<fb::Manifest> manifest(const Model &m,
                                              const std::vector<WeightRange> &ranges) {
     auto symbols = list<fb::Symbol>(m.symbols, [&](const Symbol &s) {
-      return fb::CreateSymbol(fb, fb.CreateString(s.name), s.min, s.opt, s.max, s.divisor);
+      const auto at = static_cast<size_t>(&s - m.symbols.data());
+      const bool areSeveral = at < m.tunedSizes.size() && m.tunedSizes[at].size() > 1;
+      auto name = fb.CreateString(s.name);
+      auto tuned = areSeveral ? fb.CreateVector(m.tunedSizes[at]) : 0;
+      return fb::CreateSymbol(fb, name, s.min, s.opt, s.max, s.divisor, tuned);
     });
     auto inputs = values(m.inputs), outputs = values(m.outputs);
     std::vector<fb::Weight> weights;

@@ -170,6 +170,9 @@ struct Model {
   std::string name;
   std::string producer; // "fusec 0.1.0"
   std::vector<Symbol> symbols;
+  /// By symbol: the sizes that kernels are tuned for where these are several, ascending. Nothing in bundles from before
+  /// fusec told them.
+  std::vector<std::vector<int64_t>> tunedSizes;
   std::vector<InferredDim> inferred;
   std::vector<DimRule> rules;
   std::vector<Value> inputs, outputs;

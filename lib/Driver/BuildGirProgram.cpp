@@ -2,9 +2,7 @@
 #include "Expr/SizeLimits.h"
 #include "Gir/Passes.h"
 #include "Support/Diag.h"
-#include "Support/OptValues.h"
 #include "Support/RunPasses.h"
-#include "Support/TunedSizes.h"
 #include "Support/TypeText.h"
 #include "Support/UniqueNames.h"
 #include "Tiling/lower/Lower.h"
@@ -29,7 +27,7 @@ public:
       : program(program), state(state), observer(observer) {
     gir.name = program.name;
     gir.target = state.target.name;
-    gir.symbols = tunedFor(program.symbols, optValues(program.symbols));
+    gir.symbols = program.symbols;
     gir.tensors = program.tensors;
     gir.inputs = program.inputs;
     gir.outputs = program.outputs;

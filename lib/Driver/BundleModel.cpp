@@ -1,6 +1,8 @@
 #include "Driver/BundleModel.h"
 
 #include "Bundle/Writer.h"
+#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 
@@ -181,7 +183,8 @@ BundleModel bundleModel(const CompileState &state) {
   bundle::Model &model = made.model;
   model.name = first.name;
   model.producer = "fusec " FUSEC_VERSION;
-  model.symbols = first.symbols;
+  model.symbols = tunedFor(first.symbols, optValues(first.symbols));
+  model.tunedSizes = tunedSizesOfEach(first.symbols);
   addSizeRules(state, model);
   for (size_t s = 0; s < first.symbols.size(); ++s)
     if (const auto &bound = first.symbols[s].bound)

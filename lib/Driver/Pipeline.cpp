@@ -19,7 +19,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 namespace fusec {
@@ -156,20 +155,11 @@ private:
   /// "batch of 1 and 8", of each symbol that kernels are tuned for several sizes of.
   void noteTunedSizes() {
     std::string told;
-    const std::vector<std::vector<int64_t>> tuned = tunedSizes(state.program.symbols);
-    for (size_t s = 0; s < state.program.symbols.size(); ++s) {
-      std::set<int64_t> sizes;
-      for (const std::vector<int64_t> &values : tuned)
-        sizes.insert(values[s]);
-      if (sizes.size() < 2 || state.program.symbols[s].definition)
-        continue;
-      told += (told.empty() ? "" : ", ") + oneLine(state.program.symbols[s].name) + " of ";
-      for (auto size = sizes.begin(); size != sizes.end(); ++size)
-        told += (size == sizes.begin()            ? ""
-                 : std::next(size) == sizes.end() ? " and "
-                                                  : ", ") +
-                std::to_string(*size);
-    }
+    const std::vector<std::vector<int64_t>> tuned = tunedSizesOfEach(state.program.symbols);
+    for (size_t s = 0; s < tuned.size(); ++s)
+      if (tuned[s].size() > 1)
+        told += (told.empty() ? "" : ", ") + oneLine(state.program.symbols[s].name) + " of " +
+                sizesText(tuned[s]);
     if (!told.empty())
       report.notes.push_back("kernels are tuned for " + told +
                              ", since no option says which sizes matter; --dim "

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 namespace fusec {
 
@@ -179,6 +180,29 @@ std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols)
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all.size() > 1 ? all : std::vector<Values>();
+}
+
+std::vector<std::vector<int64_t>> tunedSizesOfEach(const std::vector<Symbol> &symbols) {
+  std::vector<Values> all = tunedSizes(symbols);
+  if (all.empty())
+    all.push_back(optValues(symbols));
+  std::vector<std::vector<int64_t>> out(symbols.size());
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    if (symbols[s].definition || symbols[s].isDataDependent())
+      continue;
+    std::set<int64_t> sizes;
+    for (const Values &values : all)
+      sizes.insert(values[s]);
+    out[s].assign(sizes.begin(), sizes.end());
+  }
+  return out;
+}
+
+std::string sizesText(const std::vector<int64_t> &sizes) {
+  std::string text;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == sizes.size() ? " and " : ", ") + std::to_string(sizes[i]);
+  return text;
 }
 
 std::vector<Symbol> tunedFor(std::vector<Symbol> symbols, const std::vector<int64_t> &values) {

@@ -36,6 +36,13 @@ int64_t optOf(SymbolKind kind, int64_t step = 1);
 /// be one alone.
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols);
 
+/// Sizes of each symbol that a caller may set in these, ascending; one size where there is one alone. Empty for computed
+/// symbols and sizes that depend on data.
+std::vector<std::vector<int64_t>> tunedSizesOfEach(const std::vector<Symbol> &symbols);
+
+/// "1, 16 and 128".
+std::string sizesText(const std::vector<int64_t> &sizes);
+
 /// Gives symbols with a definition what it makes of the values of those in front, or the nearest that they may have,
 /// and sizes that depend on data no more than their bound.
 void setComputed(const std::vector<Symbol> &symbols, std::vector<int64_t> &values);

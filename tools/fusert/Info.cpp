@@ -1,5 +1,6 @@
 #include "Commands.h"
 #include "Support/DataTests.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -159,11 +160,11 @@ std::string jsonProgram(const Session &s, const Told &p) {
 
 bool isOpen(const Session::SymbolRange &x) { return x.max == INT64_MAX; }
 
-/// "symbol batch: 1..64, tuned for 8, multiples of 4"
+/// "symbol batch: 1..64, tuned for 1 and 8, multiples of 4"
 std::string symbolText(const Session::SymbolRange &x) {
   std::string out = "symbol " + printable(x.name) + ": " + std::to_string(x.min) +
                     (isOpen(x) ? " and more" : ".." + std::to_string(x.max)) + ", tuned for " +
-                    std::to_string(x.opt);
+                    fusec::sizesText(x.tuned);
   return x.divisor > 1 ? out + ", multiples of " + std::to_string(x.divisor) : out;
 }
 
@@ -211,7 +212,8 @@ std::string cacheText(const Session &s, const Session::Cache &c) {
 void printJson(const Session &s, const std::vector<Told> &programs) {
   auto symbol = [](const Session::SymbolRange &x) {
     return "{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
-           ",\"opt\":" + std::to_string(x.opt) +
+           ",\"opt\":" + std::to_string(x.opt) + ",\"tuned\":[" +
+           join(x.tuned, ",", [](int64_t size) { return std::to_string(size); }) + "]" +
            ",\"max\":" + (isOpen(x) ? "null" : std::to_string(x.max)) +
            ",\"divisor\":" + std::to_string(x.divisor) + "}";
   };

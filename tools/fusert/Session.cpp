@@ -189,7 +189,8 @@ void Session::readSizes() {
                       s.definition ? s.definition : "",
                       s.node ? s.node : "",
                       s.bound ? s.bound : "",
-                      std::nullopt};
+                      std::nullopt,
+                      {s.tuned, s.tuned + s.num_tuned}};
     if (const auto kind = s.test ? fusec::parseDataTest(s.test) : std::nullopt)
       range.test = fusec::TestOfData{*kind, s.test_of};
     (i < info.symbols ? symbols : computed).push_back(std::move(range));

@@ -58,6 +58,7 @@ public:
     std::string definition, node; // of one that a program makes of the symbols
     std::string bound;            // of one that depends on data
     std::optional<fusec::TestOfData> test;
+    std::vector<int64_t> tuned; // sizes that kernels are tuned for
   };
   struct Inferred {
     std::string name, value; // "80", "past + seq"

@@ -11,7 +11,7 @@ assert (y["name"], y["type"], y["shape"]) == ("y", "f32", [first, 2]), y
 targets = {program["target"]: program for program in info["programs"]}
 if first == "batch":
     assert list(targets) == ["sm_90", "gfx90a"], targets
-    assert info["symbols"] == [{"name": "batch", "min": 1, "opt": 8, "max": 64, "divisor": 1}], info
+    assert info["symbols"] == [{"name": "batch", "min": 1, "opt": 8, "tuned": [8], "max": 64, "divisor": 1}], info
     assert targets["sm_90"]["min_driver"] >= 11000, targets
 else:
     assert list(targets) == ["x86-64-v3", "sim:sm_90", "sm_80", "gfx942"], targets

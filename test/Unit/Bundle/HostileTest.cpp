@@ -138,6 +138,10 @@ TEST_CASE("names, types and shapes") {
              [](Model &m, Program &) { m.inputs[0].name = std::string("a\0b", 3); });
   refusedAdd("needs 0 <= min <= opt <= max", [](Model &m, Program &) { m.symbols[0].min = 200; });
   refusedAdd("divisor >= 1", [](Model &m, Program &) { m.symbols[0].divisor = 0; });
+  for (const std::vector<int64_t> &tuned :
+       std::vector<std::vector<int64_t>>{{2, 1}, {1, 1}, {-1, 4}, {4, INT64_MAX}})
+    refusedAdd("must ascend, from min to max",
+               [&](Model &m, Program &) { m.tunedSizes = {tuned}; });
   const InferredDim good{"k", DimCode::symbol(0), {{0, 0}}};
   auto inferred = [&](const std::string &text, const std::function<void(InferredDim &)> &edit) {
     refusedAdd(text, [&](Model &m, Program &) {

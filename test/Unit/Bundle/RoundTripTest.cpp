@@ -27,6 +27,7 @@ Model richModel() {
                 {DimProgram::Op::Cast, DType::I64, {1, -1, -1}, 0}};
   half->node = "node";
   m.symbols.push_back({"half", -5, 0, 1 << 20, 1, half});
+  m.tunedSizes = {{1, 16, 100}};
   Program &p = m.programs[0];
   p.decisions = "plan {\n}\n";
   p.checked = true;
@@ -78,6 +79,7 @@ TEST_CASE("what is written is read back") {
   CHECK(read->symbols[0].max == 1 << 20);
   CHECK(!read->symbols[0].definition);
   CHECK(read->symbols[1].min == -5);
+  CHECK(read->tunedSizes == std::vector<std::vector<int64_t>>{{1, 16, 100}, {}});
   REQUIRE(read->symbols[1].definition);
   CHECK(*read->symbols[1].definition == *richModel().symbols[1].definition);
   const Program &p = read->programs[0];
