@@ -108,33 +108,44 @@ double QuickCost::estimate(const std::vector<int> &vertices) const {
   return std::min(seconds, target.launchSec + std::max(longest, shares));
 }
 
+namespace {
+
+/// What equations of a kernel read of one tensor.
+struct Reads {
+  int count = 0;     // of equations
+  double points = 0; // of their domains
+};
+
+} // namespace
+
 QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const {
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
-  std::vector<TensorId> made, read; // read: once for each reader
-  double points = 1, operations = 0, loads = 0;
+  std::vector<TensorId> made;
+  std::map<TensorId, Reads> read;
+  double operations = 0, loads = 0;
   for (int v : vertices) {
     const SearchGraph::Vertex &vertex = region.vertices[v];
     made.insert(made.end(), vertex.writes.begin(), vertex.writes.end());
-    read.insert(read.end(), vertex.reads.begin(), vertex.reads.end());
-    points = std::max(points, works[v].points);
+    for (TensorId t : vertex.reads) {
+      Reads &reads = read[t];
+      ++reads.count;
+      reads.points += works[v].points;
+    }
     operations += works[v].points * works[v].weight;
     loads += works[v].points * works[v].loads;
   }
   cost::Counts counts;
   std::sort(made.begin(), made.end());
-  std::sort(read.begin(), read.end());
-  for (size_t r = 0; r < read.size(); ++r) {
-    const TensorId t = read[r];
-    if ((r > 0 && read[r - 1] == t) || std::binary_search(made.begin(), made.end(), t))
-      continue;
+  for (const auto &[t, reads] : read)
     // A gather touches no more of its table than it has points.
-    counts.readBytes +=
-        std::min(bytesOf(t), points * double(sizeInBytes(context.program.tensors[t].type)));
-  }
+    if (!std::binary_search(made.begin(), made.end(), t))
+      counts.readBytes +=
+          std::min(bytesOf(t), reads.points * double(sizeInBytes(context.program.tensors[t].type)));
   for (TensorId t : made) {
-    const auto inside = std::equal_range(read.begin(), read.end(), t);
+    const auto inside = read.find(t);
     auto all = context.uses.find(t);
-    if (all != context.uses.end() && all->second > inside.second - inside.first)
+    if (all != context.uses.end() &&
+        all->second > (inside == read.end() ? 0 : inside->second.count))
       counts.writtenBytes += bytesOf(t);
   }
   double parallel = 1; // values that can be made side by side

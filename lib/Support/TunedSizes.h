@@ -36,8 +36,8 @@ int64_t optOf(SymbolKind kind, int64_t step = 1);
 /// be one alone.
 std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols);
 
-/// Sizes of each symbol that a caller may set in these, ascending; one size where there is one alone. Empty for computed
-/// symbols and sizes that depend on data.
+/// Sizes of each symbol that a caller may set in these, ascending; one size where there is one alone. Empty for
+/// computed symbols and sizes that depend on data.
 std::vector<std::vector<int64_t>> tunedSizesOfEach(const std::vector<Symbol> &symbols);
 
 /// "1, 16 and 128".

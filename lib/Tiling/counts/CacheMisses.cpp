@@ -21,6 +21,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <span>
 
@@ -52,9 +53,9 @@ struct Touch {
 
 class Cache {
 public:
-  Cache(const BoundSchedule &bound, const OnChipStorage &storage, double lineBytes)
-      : bound(bound), schedule(bound.schedule), storage(storage), lineBytes(lineBytes),
-        scan(bound.scan()) {
+  Cache(const BoundSchedule &bound, const OnChipStorage &storage, const Target &target)
+      : bound(bound), schedule(bound.schedule), storage(storage), target(target),
+        lineBytes(double(target.core.lineBytes)), scan(bound.scan()) {
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
       tiles.push_back(bound.valueOf(axis.extent));
@@ -99,18 +100,40 @@ private:
     return all;
   }
 
-  /// What contractions read, and what is copied for them.
+  /// What contractions read faster than it comes, and what is copied for them.
   std::set<Place> factorsOfProducts() const {
     std::set<Place> places;
     for (int e = 0; e < bound.numEquations(); ++e)
       if (isContraction(bound.equation(e)))
         for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
+          if (comesInTime(e, r))
+            continue;
           places.insert(bound.facts(e).tensors[r]);
           if (bound.operand(e, r))
             places.insert(
                 ofOperand(OperandIndex(bound.operand(e, r) - schedule.operands.data())).place);
         }
     return places;
+  }
+
+  /// Whether a register tile asks for a factor more slowly than a core gets it from beyond its own caches: what 48
+  /// columns share, as a rule, but not what 8 rows do.
+  bool comesInTime(int equation, int read) const {
+    const Loops *loops = bound.loopsOf(equation);
+    if (!loops)
+      return false;
+    const EquationFacts &facts = bound.facts(equation);
+    const uint64_t axes = axesOf(equation, facts.axes[facts.reads[static_cast<size_t>(read)]]);
+    double uses = 1; // of an element by one tile
+    for (const LoopNode *loop : *loops | std::views::reverse) {
+      if (loop->kind != LoopKind::Unroll && loop->kind != LoopKind::Lane)
+        break;
+      if (!(axes >> loop->axis.value() & 1))
+        uses *= bound.optTrip(*loop);
+    }
+    const double bytes = double(bound.program.bytesOf(facts.tensors[static_cast<size_t>(read)])),
+                 perSec = bytes * target.flopsPerSec / 2 / uses;
+    return perSec <= target.core.rereadBytesPerSec;
   }
 
   uint64_t axesOf(int equation, uint64_t positions) const {
@@ -406,6 +429,7 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const OnChipStorage &storage;
+  const Target &target;
   double capacity = 0;
   int ways = 0;
   const double lineBytes;
@@ -421,7 +445,7 @@ private:
 
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
                                      const Target &target, double blocks) {
-  Cache model(bound, storage, double(target.core.lineBytes));
+  Cache model(bound, storage, target);
   const double footprint = model.footprint();
   std::vector<MissedBytes> missed;
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {

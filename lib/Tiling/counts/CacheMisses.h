@@ -10,7 +10,8 @@ namespace fusec::tiling {
 /// behind it. None where it holds what a core touches: the steps around have left it there (cost::cacheShare).
 struct MissedBytes {
   double all = 0;
-  double ofFactors = 0; // those of tensors that products read, whoever touches them
+  /// Bytes of tensors that products read faster than they come, whoever touches them.
+  double ofFactors = 0;
 };
 /// For each level but the last one, which holds everything.
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
