@@ -184,7 +184,8 @@ typedef struct {
   /* Of one that tests the data, whose bound is 0: the ONNX node that needs it, and what, "indices". CPUs run such
    * tests. Else null. */
   const char *test_of, *test;
-  /* [num_tuned]: the sizes that kernels are tuned for, ascending; at least `opt`. */
+  /* [num_tuned]: the sizes that kernels are tuned for, ascending, of a symbol that shapes set; `opt` is the typical one
+   * of them, and all that is known where an older fusec made the bundle. Else null and 0. */
   const int64_t *tuned;
   size_t num_tuned;
 } fusert_symbol_info;

@@ -144,6 +144,12 @@ private:
 
 } // namespace
 
+std::span<const int64_t> tunedSizesOf(const Model &model, size_t symbol) {
+  if (symbol < model.tunedSizes.size() && !model.tunedSizes[symbol].empty())
+    return model.tunedSizes[symbol];
+  return {&model.symbols[symbol].opt, 1};
+}
+
 size_t numGiven(const Model &model) {
   const size_t given = numGiven(model.symbols);
   return model.dataSizes.empty()

@@ -25,12 +25,12 @@ Status checkSymbols(const Model &model, std::set<std::string> &names) {
       return bad("the name is empty, longer than 64 KiB, holds a zero byte or stands twice");
     if ((s.min < 0 && !s.definition) || s.min > s.opt || s.opt > s.max || s.divisor < 1)
       return bad("needs 0 <= min <= opt <= max and a divisor >= 1");
-    if (const std::vector<int64_t> tuned =
-            i < model.tunedSizes.size() ? model.tunedSizes[i] : std::vector<int64_t>();
-        !tuned.empty() &&
-        (tuned.front() < s.min || tuned.back() > s.max ||
-         std::ranges::adjacent_find(tuned, std::ranges::greater_equal()) != tuned.end()))
-      return bad("the sizes that kernels are tuned for must ascend, from min to max");
+    const std::span<const int64_t> tuned = tunedSizesOf(model, i);
+    if (tuned.front() < s.min || tuned.back() > s.max || tuned.size() > kMostTunedSizes ||
+        std::ranges::adjacent_find(tuned, std::ranges::greater_equal()) != tuned.end() ||
+        !std::ranges::binary_search(tuned, s.opt))
+      return bad(
+          "the sizes that kernels are tuned for must ascend, from min to max, opt among them");
     if (i < given || ofRuns.count(static_cast<SymbolId>(i)))
       continue;
     if (!s.definition || !s.definition->valid(i))

@@ -165,8 +165,10 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
   each(m->symbols(), [&](const fb::Symbol *s) {
     out.model.symbols.push_back({text(s->name()), s->min(), s->opt(), s->max(), s->divisor()});
     std::vector<int64_t> &tuned = out.model.tunedSizes.emplace_back();
-    if (s->tuned())
-      tuned.assign(s->tuned()->begin(), s->tuned()->end());
+    // No more than is refused: many symbols may share one vector.
+    for (size_t i = 0; s->tuned() && i < std::min<size_t>(s->tuned()->size(), kMostTunedSizes + 1);
+         ++i)
+      tuned.push_back(s->tuned()->Get(static_cast<flatbuffers::uoffset_t>(i)));
   });
   each(m->inferred(), [&](const fb::InferredDim *s) {
     InferredDim size{text(s->name()), expr(s->value()), {}};

@@ -17,11 +17,12 @@ public:
 
   flatbuffers::Offset<fb::Manifest> manifest(const Model &m,
                                              const std::vector<WeightRange> &ranges) {
+    size_t next = 0;
     auto symbols = list<fb::Symbol>(m.symbols, [&](const Symbol &s) {
-      const auto at = static_cast<size_t>(&s - m.symbols.data());
-      const bool areSeveral = at < m.tunedSizes.size() && m.tunedSizes[at].size() > 1;
       auto name = fb.CreateString(s.name);
-      auto tuned = areSeveral ? fb.CreateVector(m.tunedSizes[at]) : 0;
+      const size_t at = next++;
+      const bool isTold = at < m.tunedSizes.size() && !m.tunedSizes[at].empty();
+      auto tuned = isTold ? fb.CreateVector(m.tunedSizes[at]) : 0;
       return fb::CreateSymbol(fb, name, s.min, s.opt, s.max, s.divisor, tuned);
     });
     auto inputs = values(m.inputs), outputs = values(m.outputs);

@@ -7,6 +7,7 @@
 #include "fusec/bundle_format.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -170,9 +171,8 @@ struct Model {
   std::string name;
   std::string producer; // "fusec 0.1.0"
   std::vector<Symbol> symbols;
-  /// By symbol: the sizes that kernels are tuned for where these are several, ascending. Nothing in bundles from before
-  /// fusec told them.
-  std::vector<std::vector<int64_t>> tunedSizes;
+  std::vector<std::vector<int64_t>>
+      tunedSizes; // by symbol: as tunedSizesOf has them; empty: `opt` alone
   std::vector<InferredDim> inferred;
   std::vector<DimRule> rules;
   std::vector<Value> inputs, outputs;
@@ -181,6 +181,10 @@ struct Model {
   std::vector<Program> programs;
   std::vector<DataSize> dataSizes; // ascending by symbol
 };
+
+/// The sizes that kernels are tuned for, ascending, of a symbol that a caller may set.
+std::span<const int64_t> tunedSizesOf(const Model &model, size_t symbol);
+constexpr size_t kMostTunedSizes = 64; // of a symbol; the compiler tunes for eight at most
 
 /// How many of the symbols a caller may set: they come first. The others are computed.
 size_t numGiven(const Model &model);

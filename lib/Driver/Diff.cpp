@@ -217,6 +217,10 @@ bool sameInterface(const bundle::Model &a, const bundle::Model &b) {
            x.divisor == y.divisor && !x.definition == !y.definition &&
            (!x.definition || *x.definition == *y.definition);
   };
+  auto sameTuned = [&](const Symbol &x) {
+    const auto s = static_cast<size_t>(&x - a.symbols.data());
+    return std::ranges::equal(tunedSizesOf(a, s), tunedSizesOf(b, s));
+  };
   auto sameInferred = [](const bundle::InferredDim &x, const bundle::InferredDim &y) {
     return x.name == y.name && x.value == y.value;
   };
@@ -229,7 +233,8 @@ bool sameInterface(const bundle::Model &a, const bundle::Model &b) {
          std::equal(a.rules.begin(), a.rules.end(), b.rules.begin(), b.rules.end(), sameRule) &&
          sameValues(a.inputs, b.inputs) && sameValues(a.outputs, b.outputs) &&
          std::equal(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),
-                    sameSymbol);
+                    sameSymbol) &&
+         std::ranges::all_of(a.symbols, sameTuned);
 }
 
 } // namespace

@@ -39,7 +39,8 @@ public:
     out.onCpu = state.target.kind == TargetKind::Cpu;
     out.cores = state.target.cores;
     out.flopsPerSec = state.target.flopsPerSec * (out.onCpu ? out.cores : 1);
-    const std::vector<std::vector<int64_t>> tuned = tunedSizes(program.symbols);
+    const std::vector<std::vector<int64_t>> tuned = tunedSizes(program.symbols),
+                                            ofEach = tunedSizesOfEach(program.symbols);
     const std::vector<int64_t> typical = optValues(program.symbols);
     for (size_t s = 0; s < program.symbols.size(); ++s) {
       const Symbol &symbol = program.symbols[s];
@@ -56,8 +57,7 @@ public:
       if (symbol.bound)
         out.computed.push_back(
             {symbol.name, "", "", symbol.bound->str(program.symbols), symbol.test});
-      if (std::any_of(tuned.begin(), tuned.end(),
-                      [&](const auto &values) { return values[s] != typical[s]; }))
+      if (ofEach[s].size() > 1)
         out.withoutSize.emplace_back(symbol.name, symbol.max == Symbol().max
                                                       ? "MIN..MAX"
                                                       : std::to_string(symbol.min) + ".." +

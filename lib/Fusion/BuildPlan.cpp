@@ -3,8 +3,9 @@
 // Each list of items is searched on its own. Searches by the quick model (Beam.h) propose drafts: FusionStitching's
 // beam over candidate patterns, greedy merging, Souffle's partition from the top. The accurate model, which asks for a
 // schedule of every pattern, judges them, and the best ones are improved: a kernel is joined with that of a neighbour,
-// or cut in two, wherever that makes the plan faster. The modes of single papers take the fastest of their own drafts,
-// without kernels that are slower than their equations apart, and of the list as it is. For softmax over rows of x:
+// or cut in two, wherever that makes the plan faster; at last single equations move between kernels. The modes of
+// single papers take the fastest of their own drafts, without kernels that are slower than their equations apart, and
+// of the list as it is. For softmax over rows of x:
 //   %m[i] = max_k x[i,k]           |
 //   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
 //   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
@@ -115,8 +116,10 @@ public:
         }
       }
       dropEqual(drafts, sets);
-      // Last, so that the evaluations that moves take are not missing before (GPT-2's decoding on sm_80, 3 %).
+      // The last of the drafts: the evaluations that moves take would be missing before (GPT-2's decoding on sm_80, 3
+      // %).
       FUSEC_CHECK(addMoved(drafts, asPhase));
+      dropEqual(drafts, sets);
     }
     if (options.mode == SearchMode::Fs)
       FUSEC_CHECK(addRemote(drafts));
@@ -279,9 +282,12 @@ private:
   /// Adds copies of the fastest drafts with vertices moved between their kernels.
   Status addMoved(std::vector<PlanDraft> &drafts, double asPhase) {
     constexpr size_t kMoved = 2;
+    std::vector<double> saved = {0};
+    if (asPhase > 0)
+      saved.push_back(asPhase);
     FUSEC_CHECK(sortByLaunches(drafts));
     for (size_t d = 0, count = std::min(drafts.size(), kMoved); d < count; ++d)
-      for (const double perKernel : std::set<double>{0, asPhase}) {
+      for (const double perKernel : saved) {
         PlanDraft moved = drafts[d];
         FUSEC_TRY(const bool changed, hillClimb.improveByMoves(moved, perKernel));
         if (changed)

@@ -80,7 +80,7 @@ Result<bool> HillClimb::improveByMoves(PlanDraft &draft, double perKernel) {
   for (int round = 0; changed && round < kMaxRounds; ++round) {
     changed = false;
     for (int v = 0; v < static_cast<int>(region.vertices.size()) && !accurate.isSpent(); ++v) {
-      FUSEC_TRY(const bool moved, move(draft, v, perKernel));
+      FUSEC_TRY(const bool moved, moveToNeighbour(draft, v));
       changed = changed || moved;
     }
     if (changed)
@@ -185,7 +185,9 @@ Result<bool> HillClimb::joinChains(PlanDraft &draft, int v, double perKernel) {
   return changed;
 }
 
-Result<bool> HillClimb::move(PlanDraft &draft, int v, double perKernel) {
+Result<bool> HillClimb::moveToNeighbour(PlanDraft &draft, int v) {
+  constexpr double kSaved = 0; // by phases: of two kernels become two
+
   const SearchGraph::Vertex &vertex = region.vertices[v];
   const std::vector<int> own = kernelOf(sets, draft.partition, v);
   if (!vertex.equation || own.size() == 1)
@@ -195,7 +197,7 @@ Result<bool> HillClimb::move(PlanDraft &draft, int v, double perKernel) {
       if (!region.vertices[u].equation || std::ranges::binary_search(own, u))
         continue;
       FUSEC_TRY(const bool moved,
-                takeTogether(draft, united(kernelOf(sets, draft.partition, u), {v}), perKernel));
+                takeTogether(draft, united(kernelOf(sets, draft.partition, u), {v}), kSaved));
       if (moved)
         return true;
     }

@@ -4,7 +4,8 @@
 
 namespace fusec {
 
-/// Improves drafts under the accurate model by hill climbing: kernels are joined with those of neighbours, and cut.
+/// Improves drafts under the accurate model by hill climbing: kernels are joined with those of neighbours, and cut,
+/// and at last single vertices move between them.
 class HillClimb {
 public:
   /// If the context allows packs, independent kernels are joined too.
@@ -27,7 +28,7 @@ private:
   /// are taken from stay behind.
   Result<bool> joinChains(PlanDraft &draft, int v, double perKernel);
   /// Moves v into the kernel of a neighbour if that is legal and faster.
-  Result<bool> move(PlanDraft &draft, int v, double perKernel);
+  Result<bool> moveToNeighbour(PlanDraft &draft, int v);
   /// Makes one kernel of `chain`, and one each of what stays behind.
   Result<bool> takeTogether(PlanDraft &draft, const std::vector<int> &chain, double perKernel);
   /// Seconds of all kernels, less what each saves as a phase.

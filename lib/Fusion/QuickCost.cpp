@@ -7,6 +7,7 @@
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
+#include "Expr/transforms/Walk.h"
 #include "Support/OptValues.h"
 
 #include <algorithm>
@@ -27,6 +28,27 @@ static double loadsOf(const Equation &e) {
     reads += e.body[id].op == ScalarOp::Read || e.body[id].op == ScalarOp::ReadIf;
   return isContraction(e) ? reads * kTiled : reads;
 }
+
+namespace {
+
+/// What equations read of one tensor.
+struct Reads {
+  int equations = 0;
+  double elements = 0; // at most: one for each read at each point
+};
+
+/// How many of a tensor's elements a point of the domain reads; no limit for one that is taken whole.
+double readsOfPoint(const Equation &e, TensorId tensor) {
+  constexpr double kAll = std::numeric_limits<double>::max();
+  if (std::ranges::count(e.opaqueInputs, tensor) != 0)
+    return kAll;
+  double reads = 0;
+  for (NodeId id : e.body.reachable(bodyRoots(e)))
+    reads += isRead(e.body[id]) && e.body[id].index == tensor;
+  return reads > 0 ? reads : kAll;
+}
+
+} // namespace
 
 /// Vector instructions for one point of the domain. A GPU's threads test each element that they stage for padding; a
 /// CPU's loops do so for whole vectors, or rows.
@@ -49,11 +71,15 @@ QuickCost::QuickCost(const FusionContext &context, const SearchGraph &region, co
     : context(context), region(region), target(target), budget(evaluations) {
   symbols = optValues(context.program.symbols);
   for (const SearchGraph::Vertex &v : region.vertices) {
-    works.push_back({1, v.equation ? operationsOf(*v.equation, context.program, target) : 0,
+    works.push_back({1,
+                     v.equation ? operationsOf(*v.equation, context.program, target) : 0,
                      v.equation ? loadsOf(*v.equation) : 0,
-                     v.equation ? rowFacts(*v.equation) : RowFacts{}});
+                     v.equation ? rowFacts(*v.equation) : RowFacts{},
+                     {}});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
       works.back().points *= elementsOf(v.equation->axes[a].extent);
+    for (size_t r = 0; v.equation && r < v.reads.size(); ++r)
+      works.back().elements.push_back(works.back().points * readsOfPoint(*v.equation, v.reads[r]));
   }
   for (size_t v = 0; v < region.vertices.size(); ++v)
     alone.push_back(region.vertices[v].equation && budget.take() ? together({static_cast<int>(v)})
@@ -108,16 +134,6 @@ double QuickCost::estimate(const std::vector<int> &vertices) const {
   return std::min(seconds, target.launchSec + std::max(longest, shares));
 }
 
-namespace {
-
-/// What equations of a kernel read of one tensor.
-struct Reads {
-  int count = 0;     // of equations
-  double points = 0; // of their domains
-};
-
-} // namespace
-
 QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const {
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
   std::vector<TensorId> made;
@@ -126,10 +142,10 @@ QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const 
   for (int v : vertices) {
     const SearchGraph::Vertex &vertex = region.vertices[v];
     made.insert(made.end(), vertex.writes.begin(), vertex.writes.end());
-    for (TensorId t : vertex.reads) {
-      Reads &reads = read[t];
-      ++reads.count;
-      reads.points += works[v].points;
+    for (size_t r = 0; r < vertex.reads.size(); ++r) {
+      Reads &reads = read[vertex.reads[r]];
+      ++reads.equations;
+      reads.elements += works[v].elements[r];
     }
     operations += works[v].points * works[v].weight;
     loads += works[v].points * works[v].loads;
@@ -139,13 +155,13 @@ QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const 
   for (const auto &[t, reads] : read)
     // A gather touches no more of its table than it has points.
     if (!std::binary_search(made.begin(), made.end(), t))
-      counts.readBytes +=
-          std::min(bytesOf(t), reads.points * double(sizeInBytes(context.program.tensors[t].type)));
+      counts.readBytes += std::min(
+          bytesOf(t), reads.elements * double(sizeInBytes(context.program.tensors[t].type)));
   for (TensorId t : made) {
     const auto inside = read.find(t);
     auto all = context.uses.find(t);
     if (all != context.uses.end() &&
-        all->second > (inside == read.end() ? 0 : inside->second.count))
+        all->second > (inside == read.end() ? 0 : inside->second.equations))
       counts.writtenBytes += bytesOf(t);
   }
   double parallel = 1; // values that can be made side by side

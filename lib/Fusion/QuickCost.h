@@ -38,6 +38,7 @@ private:
   struct Work {
     double points, weight, loads; // points of the domain; vector instructions and loads per point
     RowFacts rows;
+    std::vector<double> elements; // of each tensor that it reads, at most
   };
   std::vector<Work> works;
   std::vector<Estimate> alone; // by vertex

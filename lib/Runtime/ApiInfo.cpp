@@ -101,10 +101,9 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
     const auto size =
         std::ranges::find(sizes, static_cast<SymbolId>(index), &bundle::DataSize::symbol);
     const bool isTest = size != sizes.end() && size->testsData();
-    const std::vector<std::vector<int64_t>> &ofEach = m->content.tunedSizes;
-    const std::span<const int64_t> tuned = index < ofEach.size() && !ofEach[index].empty()
-                                               ? std::span(ofEach[index])
-                                               : std::span(&s.opt, 1);
+    const std::span<const int64_t> tuned = index < bundle::numGiven(m->content)
+                                               ? bundle::tunedSizesOf(m->content, index)
+                                               : std::span<const int64_t>();
     return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor,
                                         s.definition ? text.c_str() : nullptr,
                                         s.definition ? s.definition->node.c_str() : nullptr,

@@ -57,7 +57,7 @@ std::vector<Choice> choicesOf(const Session::Program &program) {
   return out;
 }
 
-/// The sizes that memory is told for: those tuned for, the largest where all are bounded, and those given.
+/// The sizes that memory is told for: the typical ones, the largest where all are bounded, and those given.
 std::vector<std::vector<int64_t>> sizesToTell(const Session &s,
                                               const std::vector<std::string> &dims) {
   std::vector<std::vector<int64_t>> list = {s.sizesOf({})};

@@ -314,7 +314,7 @@ void Session::setShapes(const SessionOptions &options,
     require(fusert_set_shapes(context, shapes.data(), shapes.size()));
     return;
   }
-  // --dim first, then dimensions of files that are a symbol alone, then what the model was tuned for.
+  // --dim first, then dimensions of files that are a symbol alone, then typical sizes.
   for (const Value &v : inputs) {
     auto file = files.find(v.name);
     if (file != files.end() && file->second.dims.size() == v.dims.size())

@@ -100,7 +100,7 @@ public:
   size_t workspaceBytes() const;
   /// What a run of a program of this number needs at these sizes.
   fusert_memory_info memoryOf(size_t program, const std::vector<int64_t> &sizes) const;
-  /// The values of --dim options; symbols that they do not name have those that the model was tuned for.
+  /// The values of --dim options; symbols that they do not name have their typical ones.
   std::vector<int64_t> sizesOf(const std::vector<std::string> &dims) const;
   std::string counters() const;
 

@@ -68,10 +68,10 @@ public:
     ways = ofSet;
     const Fetched fetched = ofChildren(schedule.tree);
     MissedBytes missed{sum(fetched)};
-    if (!factors)
-      factors = factorsOfProducts();
+    if (!awaitedPlaces)
+      awaitedPlaces = placesAwaited();
     for (const auto &[place, own] : fetched)
-      missed.ofFactors += factors->contains(place) ? own : 0;
+      missed.awaited += awaitedPlaces->contains(place) ? own : 0;
     return missed;
   }
 
@@ -101,7 +101,7 @@ private:
   }
 
   /// What contractions read faster than it comes, and what is copied for them.
-  std::set<Place> factorsOfProducts() const {
+  std::set<Place> placesAwaited() const {
     std::set<Place> places;
     for (int e = 0; e < bound.numEquations(); ++e)
       if (isContraction(bound.equation(e)))
@@ -117,7 +117,7 @@ private:
   }
 
   /// Whether a register tile asks for a factor more slowly than a core gets it from beyond its own caches: what 48
-  /// columns share, as a rule, but not what 8 rows do.
+  /// columns share, as a rule, but not what 8 rows do. All of what it asks for faster counts, as it was measured.
   bool comesInTime(int equation, int read) const {
     const Loops *loops = bound.loopsOf(equation);
     if (!loops)
@@ -131,8 +131,8 @@ private:
       if (!(axes >> loop->axis.value() & 1))
         uses *= bound.optTrip(*loop);
     }
-    const double bytes = double(bound.program.bytesOf(facts.tensors[static_cast<size_t>(read)])),
-                 perSec = bytes * target.flopsPerSec / 2 / uses;
+    // Vectors of wider elements hold fewer of them: bytes a second are those of f32.
+    const double perSec = sizeof(float) * target.flopsPerSec / 2 / uses;
     return perSec <= target.core.rereadBytesPerSec;
   }
 
@@ -434,7 +434,7 @@ private:
   int ways = 0;
   const double lineBytes;
   const Equation *scan;
-  std::optional<std::set<Place>> factors;
+  std::optional<std::set<Place>> awaitedPlaces;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const LeafNode *, std::vector<Touch>> ofLeaf;
   /// Distance and number of the addresses in one call of alongStrides; a member so that its memory is reused.
@@ -453,7 +453,7 @@ std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipSto
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
     const MissedBytes cold =
         held < 1 ? model.missed(cache.capacityBytes, cache.ways) : MissedBytes();
-    missed.push_back({(1 - held) * cold.all, (1 - held) * cold.ofFactors});
+    missed.push_back({(1 - held) * cold.all, (1 - held) * cold.awaited});
   }
   return missed;
 }

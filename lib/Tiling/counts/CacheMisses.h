@@ -11,7 +11,7 @@ namespace fusec::tiling {
 struct MissedBytes {
   double all = 0;
   /// Bytes of tensors that products read faster than they come, whoever touches them.
-  double ofFactors = 0;
+  double awaited = 0;
 };
 /// For each level but the last one, which holds everything.
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,

@@ -89,7 +89,7 @@ private:
     double bytes = 0;
     for (size_t level = 0; level + 1 < missed.size(); ++level)
       if (target.memory[level + 1].ofDevice)
-        bytes += missed[level].ofFactors;
+        bytes += missed[level].awaited;
     const double seconds = bytes / counts.blocks / target.core.rereadBytesPerSec,
                  vectorsPerSec = target.flopsPerSec / (2.0 * target.lanes);
     counts.stalls += seconds * vectorsPerSec / counts.unitsPerBlock;

@@ -126,8 +126,8 @@ private:
   }
 };
 
-/// Phases of one map get the loops of the nearest one before them that walks the same elements; says what they read
-/// of these.
+/// Phases of one map, or that their alternatives make one, get the loops of the nearest one before them that walks the
+/// same elements; says what they read of these.
 std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
                                          const std::vector<ExprProgram> &parts,
                                          const Target &target) {

@@ -24,12 +24,7 @@ using Sizes = std::vector<int64_t>;
 
 /// What one symbol is tuned for, without repetitions.
 Sizes sizesOf(const std::vector<Symbol> &symbols, size_t symbol) {
-  Sizes out;
-  for (const Sizes &values : tunedSizes(symbols))
-    out.push_back(values[symbol]);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+  return tunedSizesOfEach(symbols)[symbol];
 }
 
 const std::string kAttention = "input %x: f32[b,n,8]\n"
@@ -76,7 +71,7 @@ TEST_CASE("chosen sizes: rows alone, images, ranges and divisors") {
   CHECK(sizes("n = 3..1000 opt any divisor 1") == Sizes{3, 8, 64});
   CHECK(sizes("n = 1..256 opt any divisor 1") == Sizes{1, 8, 64, 256}); // what a range ends with
   CHECK(sizes("n = 6..600 opt any divisor 6") == Sizes{6, 12, 66});
-  CHECK(sizes("n = 1..512 opt 32 divisor 1").empty()); // favoured
+  CHECK(sizes("n = 1..512 opt 32 divisor 1") == Sizes{32}); // favoured
   CHECK(optValues(symbolsOf({"n = 1..512 opt 32 divisor 1"}, rows)) == Sizes{32});
   const Symbol favoured = symbolsOf({"n = 1..512 opt 32 divisor 1"}, rows)[0];
   CHECK(isFavoured(favoured));
@@ -84,7 +79,7 @@ TEST_CASE("chosen sizes: rows alone, images, ranges and divisors") {
   CHECK(isOpen(favoured, SymbolKind::Batch));
   CHECK_FALSE(isOpen(favoured, SymbolKind::Length));
   CHECK_FALSE(isOpen(symbolsOf({"n = 7..7 opt any divisor 1"}, rows)[0], SymbolKind::Batch));
-  CHECK(sizes("n = 7..7 opt any divisor 1").empty());
+  CHECK(sizes("n = 7..7 opt any divisor 1") == Sizes{7});
   CHECK(optValues(symbolsOf({"n = 7..7 opt any divisor 1"}, rows)) == Sizes{7});
 
   const std::vector<Symbol> images = symbolsOf(

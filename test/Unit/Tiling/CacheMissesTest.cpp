@@ -273,6 +273,6 @@ TEST_CASE("what products read is told from what they make") {
 }
 )",
                                            16 << 10);
-  CHECK(bytes.all - bytes.ofFactors == 256 * 256 * 4);
-  CHECK(bytes.ofFactors >= 2 * 256 * 4 * 4);
+  CHECK(bytes.all - bytes.awaited == 256 * 256 * 4);
+  CHECK(bytes.awaited >= 2 * 256 * 4 * 4);
 }

@@ -159,6 +159,21 @@ TEST_CASE("held across: of several reads those by the loops of the one before") 
   }
 }
 
+TEST_CASE("held across: of two maps that an alternative makes one") {
+  std::string text = rowsText("40", "300");
+  const std::string kind = "] temp\n", map = "map m ", read = "add(%s[i], 1.0)";
+  text.replace(text.find(kind), kind.size(), "] temp\ntensor %g: f32[40] temp\n");
+  text.replace(text.find(read), read.size(), "add(%g[i], 1.0)");
+  text.insert(text.find(map), "map g [i:40]\n  %g = mul(%s[i], 0.5)\n");
+  const ExprProgram pattern = patternFrom(text);
+  const std::vector<Schedule> all = holding(pattern);
+  REQUIRE(!all.empty());
+  for (const Schedule &schedule : all) {
+    CHECK(!schedule.via.empty());
+    checkNumbers(pattern, schedule, {24});
+  }
+}
+
 TEST_CASE("held across: what a phase makes itself it does not hold for others") {
   const ExprProgram pattern = patternFrom("expr rows\n"
                                           "tensor %x: f32[40,300] input\n"
