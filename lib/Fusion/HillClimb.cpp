@@ -186,22 +186,40 @@ Result<bool> HillClimb::joinChains(PlanDraft &draft, int v, double perKernel) {
 }
 
 Result<bool> HillClimb::moveToNeighbour(PlanDraft &draft, int v) {
-  constexpr double kSaved = 0; // by phases: of two kernels become two
-
+  constexpr double kChance = 1.5;    // as for joins
+  constexpr double kSaved = 0;       // by phases: of two kernels become two
+  constexpr size_t kMostKernels = 8; // that are looked at: a concatenation may have hundreds
   const SearchGraph::Vertex &vertex = region.vertices[v];
   const std::vector<int> own = kernelOf(sets, draft.partition, v);
-  if (!vertex.equation || own.size() == 1)
+  if (!vertex.equation || own.size() == 1 || !isMovable(own))
     return false;
-  for (const std::vector<int> &neighbours : {vertex.producers, vertex.consumers})
-    for (int u : neighbours) {
-      if (!region.vertices[u].equation || std::ranges::binary_search(own, u))
+  std::vector<int> without = own;
+  std::erase(without, v);
+  std::set<int> tried = {own.front()}; // first vertices of kernels
+  for (const std::vector<int> *neighbours : {&vertex.producers, &vertex.consumers})
+    for (int u : *neighbours) {
+      const std::vector<int> kernel = kernelOf(sets, draft.partition, u);
+      if (tried.size() > kMostKernels)
+        return false;
+      if (!region.vertices[u].equation || !tried.insert(kernel.front()).second ||
+          !isMovable(kernel))
         continue;
-      FUSEC_TRY(const bool moved,
-                takeTogether(draft, united(kernelOf(sets, draft.partition, u), {v}), kSaved));
+      const std::vector<int> with = united(kernel, {v});
+      if (quick.kernelSeconds(with) + quick.kernelSeconds(without) >
+          kChance * (quick.kernelSeconds(own) + quick.kernelSeconds(kernel)))
+        continue;
+      FUSEC_TRY(const bool moved, takeTogether(draft, with, kSaved));
       if (moved)
         return true;
     }
   return false;
+}
+
+bool HillClimb::isMovable(const std::vector<int> &kernel) const {
+  constexpr size_t kMost = 16; // to price larger kernels takes longer than one equation is worth
+  return kernel.size() <= kMost && std::ranges::all_of(kernel, [&](int v) {
+           return equationsWeighed(*region.vertices[v].equation) == 1;
+         });
 }
 
 Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &chain,
@@ -225,6 +243,8 @@ Result<bool> HillClimb::takeTogether(PlanDraft &draft, const std::vector<int> &c
   if (std::isinf(quick.kernelSeconds(chain)))
     return false;
   FUSEC_TRY(const double secondsBefore, secondsOf(before, perKernel));
+  if (double(after.size()) * (accurate.leastSeconds() - perKernel) >= secondsBefore)
+    return false;
   FUSEC_TRY(const double secondsAfter, secondsOf(after, perKernel));
   constexpr double kLeastGain =
       1e-9; // of both: sums of the same kernels in another order differ by rounding

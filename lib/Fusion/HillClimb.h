@@ -29,6 +29,8 @@ private:
   Result<bool> joinChains(PlanDraft &draft, int v, double perKernel);
   /// Moves v into the kernel of a neighbour if that is legal and faster.
   Result<bool> moveToNeighbour(PlanDraft &draft, int v);
+  /// Whether equations may leave a kernel, or come to it: not if it is large, or has a wide choice.
+  bool isMovable(const std::vector<int> &kernel) const;
   /// Makes one kernel of `chain`, and one each of what stays behind.
   Result<bool> takeTogether(PlanDraft &draft, const std::vector<int> &chain, double perKernel);
   /// Seconds of all kernels, less what each saves as a phase.

@@ -37,15 +37,23 @@ struct Reads {
   double elements = 0; // at most: one for each read at each point
 };
 
-/// How many of a tensor's elements a point of the domain reads; no limit for one that is taken whole.
-double readsOfPoint(const Equation &e, TensorId tensor) {
-  constexpr double kAll = std::numeric_limits<double>::max();
-  if (std::ranges::count(e.opaqueInputs, tensor) != 0)
-    return kAll;
-  double reads = 0;
+/// Elements of each of the tensors that an equation of so many points reads, at most; no limit where it takes one as a
+/// whole.
+std::vector<double> elementsRead(const Equation &e, const std::vector<TensorId> &tensors,
+                                 double points) {
+  std::map<TensorId, double> reads;
   for (NodeId id : e.body.reachable(bodyRoots(e)))
-    reads += isRead(e.body[id]) && e.body[id].index == tensor;
-  return reads > 0 ? reads : kAll;
+    if (isRead(e.body[id]))
+      ++reads[e.body[id].index];
+  for (TensorId t : e.opaqueInputs)
+    reads.erase(t);
+  std::vector<double> out;
+  for (TensorId t : tensors) {
+    const auto known = reads.find(t);
+    out.push_back(known == reads.end() ? std::numeric_limits<double>::max()
+                                       : points * known->second);
+  }
+  return out;
 }
 
 } // namespace
@@ -78,8 +86,8 @@ QuickCost::QuickCost(const FusionContext &context, const SearchGraph &region, co
                      {}});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
       works.back().points *= elementsOf(v.equation->axes[a].extent);
-    for (size_t r = 0; v.equation && r < v.reads.size(); ++r)
-      works.back().elements.push_back(works.back().points * readsOfPoint(*v.equation, v.reads[r]));
+    if (v.equation)
+      works.back().elements = elementsRead(*v.equation, v.reads, works.back().points);
   }
   for (size_t v = 0; v < region.vertices.size(); ++v)
     alone.push_back(region.vertices[v].equation && budget.take() ? together({static_cast<int>(v)})

@@ -136,6 +136,8 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
     return out;
   for (size_t p = 1; p < phases.size(); ++p) {
     const std::vector<Rewrite> via = phases[p].schedule.via;
+    if (parts[p].items.size() != 1 && via.empty())
+      continue;
     const ScheduledProgram part(parts[p], via);
     if (part.equations.size() != 1)
       continue;
