@@ -171,8 +171,8 @@ struct Model {
   std::string name;
   std::string producer; // "fusec 0.1.0"
   std::vector<Symbol> symbols;
-  std::vector<std::vector<int64_t>>
-      tunedSizes; // by symbol: as tunedSizesOf has them; empty: `opt` alone
+  /// By symbol, as tunedSizesOf gives them; empty: `opt` alone.
+  std::vector<std::vector<int64_t>> tunedSizes;
   std::vector<InferredDim> inferred;
   std::vector<DimRule> rules;
   std::vector<Value> inputs, outputs;

@@ -83,8 +83,8 @@ private:
     addFromMemory();
   }
 
-  /// Products step through panels too fast for a core to ask for the next lines in time: what comes from a cache that
-  /// cores share, it waits for, whatever else there is to do.
+  /// Products step through panels too fast for a core to ask for the next lines in time: what comes of these from a
+  /// cache that cores share, it waits for, whatever else there is to do.
   void addWaitsOfProducts(const std::vector<MissedBytes> &missed) {
     double bytes = 0;
     for (size_t level = 0; level + 1 < missed.size(); ++level)
