@@ -111,17 +111,21 @@ NodeId LoopState::inBounds(int equation, Bounds bounds) {
   return predicate;
 }
 
-NodeId LoopState::laneMask(int equation, uint64_t axes) {
-  NodeId predicate = kNoNode;
-  if (!clampSpatial)
-    return predicate;
-  for (size_t p = 0; p < bound.equation(equation).axes.size(); ++p) {
+std::set<AxisId> LoopState::lanesPastEnd(int equation, uint64_t axes) const {
+  std::set<AxisId> past;
+  for (size_t p = 0; clampSpatial && p < bound.equation(equation).axes.size(); ++p) {
     const AxisId a = bound.axisOf(equation, static_cast<int>(p));
-    if (a < 0 || bound.use(a, equation)->reduction || !(axes >> p & 1) || checked.count(a) == 0 ||
-        !onLanes(a))
-      continue;
-    predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(extent(a))));
+    if (a >= 0 && !bound.use(a, equation)->reduction && axes >> p & 1 && checked.count(a) != 0 &&
+        onLanes(a))
+      past.insert(a);
   }
+  return past;
+}
+
+NodeId LoopState::within(const std::set<AxisId> &axes) {
+  NodeId predicate = kNoNode;
+  for (const AxisId a : axes)
+    predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(extent(a))));
   return predicate;
 }
 

@@ -55,7 +55,11 @@ public:
   /// True where no axis of these is past its extent; kNoNode if none can be.
   NodeId inBounds(int equation, Bounds bounds);
   /// Under `clampSpatial`, masks the lanes past a spatial extent; `axes`: bits of the equation's axes.
-  NodeId laneMask(int equation, uint64_t axes);
+  NodeId laneMask(int equation, uint64_t axes) { return within(lanesPastEnd(equation, axes)); }
+  /// The axes that such lanes run along.
+  std::set<AxisId> lanesPastEnd(int equation, uint64_t axes) const;
+  /// True where none of these axes is past its extent; kNoNode for no axes.
+  NodeId within(const std::set<AxisId> &axes);
 
   /// Flat element of an output that belongs to the current point of the equation's spatial domain.
   NodeId outputIndex(int equation, size_t output);

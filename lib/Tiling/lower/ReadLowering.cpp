@@ -54,20 +54,37 @@ NodeId ReadLowering::numbered(const ReadPlace &place, NodeId node) {
   return body.addExact(std::move(s));
 }
 
+/// Whether lanes past the axis's extent, which need a mask, are of panels (n/16, .., n%16): the last one is filled up.
+static bool liesInPanels(const Operand &operand, const LayoutDigit &panel) {
+  return panel.divide > 1 && panel.modulus == 0 &&
+         std::ranges::any_of(operand.digits, [&](const LayoutDigit &d) {
+           return d.axis == panel.axis && d.divide == 1 && d.modulus == panel.divide;
+         });
+}
+
 NodeId ReadLowering::readPacked(const Operand &operand, size_t index) {
+  const uint64_t axes = bound.facts(operand.equation).axes[bound.program.nodeOf(operand)];
+  const Shape shape = packedShape(bound.schedule, operand);
+  std::set<AxisId> masked = loops.lanesPastEnd(operand.equation, axes);
   std::vector<NodeId> digits;
-  for (const LayoutDigit &digit : operand.digits) {
+  for (size_t d = 0; d < operand.digits.size(); ++d) {
+    const LayoutDigit &digit = operand.digits[d];
     NodeId value = loops.clampedValue(digit.axis);
     if (digit.divide != 1)
       value = writer.div(value, body.index(digit.divide));
     if (digit.modulus != 0)
       value = writer.mod(value, body.index(digit.modulus));
+    // Whole panels past the end are moved to the last one, as rows are: a mask in the loop over the sum takes a product
+    // that streams from memory twice as long.
+    if (masked.count(digit.axis) != 0 && liesInPanels(operand, digit)) {
+      value = writer.min(value, body.dim(shape[d] - DimExpr(1)));
+      masked.erase(digit.axis);
+    }
     digits.push_back(value);
   }
   const BufferId buffer = buffers.packed(index);
-  const NodeId flat = writer.flatIndex(packedShape(bound.schedule, operand), digits);
-  const NodeId mask = loops.laneMask(
-      operand.equation, bound.facts(operand.equation).axes[bound.program.nodeOf(operand)]);
+  const NodeId flat = writer.flatIndex(shape, digits);
+  const NodeId mask = loops.within(masked);
   if (mask == kNoNode)
     return writer.read(buffer, {flat});
   const DType type = writer.kernel.buffers[buffer].type;
