@@ -16,6 +16,7 @@ Roles rolesOf(const View &view);
 
 struct RegisterTile {
   int64_t rows, vectors;
+  bool operator==(const RegisterTile &) const = default;
 };
 
 /// Tiles that fit the register file with accumulators, vector operands and one broadcast, or, where a window slides

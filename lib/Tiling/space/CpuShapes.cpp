@@ -143,4 +143,42 @@ TreeShape cpuShape(const View &view, const Roles &roles, const TreeSpace &tree, 
   return CpuBlock(view, roles, tree, tile, panels).shape();
 }
 
+std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeShape shape) {
+  constexpr size_t kMost = 2;
+  constexpr int64_t kFewestBlocks = 8; // several cores have work
+  if (roles.row < 0)
+    return {};
+  const MemoryLevel &own = view.target->memory[1], &shared = view.target->memory[2];
+  // Of all columns and sums, of one row, at one point of the axes outside.
+  double again = 0, ofRow = 0;
+  for (const ReadInfo &read : view.reads) {
+    double bytes = double(read.elementBytes);
+    if (read.dependsOn(view.spatial[roles.lane]))
+      bytes *= double(view.opt(view.spatial[roles.lane]));
+    for (const std::vector<int> &group : view.reduction)
+      bytes *= read.dependsOn(group) ? double(view.opt(group)) : 1;
+    (read.dependsOn(view.spatial[roles.row]) ? ofRow : again) += bytes;
+  }
+  if (again <= double(own.capacityBytes))
+    return {};
+  shape.columns = shape.vectors * view.target->lanes;
+  shape.outside = 1;
+  const int64_t allRows = view.opt(view.spatial[roles.row]),
+                allColumns = view.opt(view.spatial[roles.lane]);
+  int64_t others = (allColumns + shape.columns - 1) / shape.columns;
+  for (int g : roles.blocks)
+    others *= view.opt(view.spatial[g]);
+  std::vector<TreeShape> shapes;
+  const int64_t before = shape.rows;
+  for (int64_t parts = 1; shapes.size() < kMost; parts *= 2) {
+    shape.rows = roundUp((allRows + parts - 1) / parts, shape.rowsOfTile);
+    if (shape.rows <= before)
+      break;
+    if (others * parts >= kFewestBlocks &&
+        double(shape.rows) * ofRow <= double(shared.capacityBytes) / 2)
+      shapes.push_back(shape);
+  }
+  return shapes;
+}
+
 } // namespace fusec::tiling

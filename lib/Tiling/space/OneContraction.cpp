@@ -88,11 +88,16 @@ Candidates cpuCandidates(const View &view) {
       return windows;
   const TreeSpace tree(*view.program, treeRoles(view, roles));
   constexpr size_t kTiles = 3;
-  for (RegisterTile tile : registerTiles(view, roles) | std::views::take(kTiles))
+  const std::vector<RegisterTile> tiles = registerTiles(view, roles);
+  for (RegisterTile tile : tiles | std::views::take(kTiles))
     for (const bool panels : {false, true}) {
       if (panels && !walksColumns(view, roles, tile))
         continue;
-      add(out, tree, view, cpuShape(view, roles, tree, tile, panels));
+      const TreeShape shape = cpuShape(view, roles, tree, tile, panels);
+      add(out, tree, view, shape);
+      if (tile == tiles.front() && !panels)
+        for (const TreeShape &taller : tallerShapes(view, roles, shape))
+          add(out, tree, view, taller);
     }
   if (out.size() < 2)
     for (Schedule &schedule : reductionCandidates(view))

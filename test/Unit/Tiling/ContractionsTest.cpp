@@ -109,3 +109,18 @@ TEST_CASE("candidates: blocks that share halos, the last of which has fewer rows
     CHECK(hasRemainder);
   }
 }
+
+TEST_CASE(
+    "candidates: blocks have all rows of a product whose weights a core's caches do not hold") {
+  // 9.4 MB, which each block brings in for itself; of the rows a core's second cache has room for some 42.
+  ExprProgram pattern = patternFrom(
+      "expr p\ntensor %a: f32[256,3072] input\ntensor %b: f32[3072,768] input\ntensor %y: "
+      "f32[256,768] output\ninputs (%a, %b)\noutputs (%y)\nreduction y [i:256, j:768; k:3072] sum "
+      "f32\n  %y = mul(%a[i, k], %b[k, j])\n");
+  fix(pattern, "b");
+  for (const char *target : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(target);
+    const Schedule best = valueOf(bestSchedules(pattern, targetNamed(target))).back().schedule;
+    CHECK(best.tree.front().loop()->step >= 256);
+  }
+}
