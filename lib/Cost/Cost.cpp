@@ -27,7 +27,9 @@ double blockSeconds(const Counts &c, const Target &target) {
   const double vectorsPerSec = vectorsPerSecond(target);
   double arithmetic = (c.vectorOps + c.stalls) / vectorsPerSec;
   // Loads issue beside arithmetic; lanes that lie apart are served one by one, each by a load of its own.
-  double loads = (c.vectorLoads + c.gathers) / (vectorsPerSec * target.loadShare);
+  const double gathers =
+      c.gathers * (target.kind == TargetKind::Cpu ? target.core.loadsOfGather : 1);
+  double loads = (c.vectorLoads + gathers) / (vectorsPerSec * target.loadShare);
   return std::max(arithmetic, loads) * c.unitsPerBlock;
 }
 

@@ -234,8 +234,27 @@ private:
           positions |= uint64_t{1} << p;
       touch.axes = axesOf(equation, positions);
       addStrides(touch, equation, access->stride);
+    } else if (const std::optional<int> last = lastInOrder(reader, node)) {
+      touch.contiguous = bound.axisOf(equation, *last);
     }
     return touch;
+  }
+
+  /// The axis of the equation along which a read goes in order in rows that divisions or data find.
+  static std::optional<int> lastInOrder(const EquationFacts &reader, NodeId read) {
+    const Body &body = reader.equation.body;
+    const std::vector<NodeId> indices = indexOperands(body[read]);
+    if (indices.empty())
+      return std::nullopt;
+    const auto numAxes = static_cast<int>(reader.equation.axes.size());
+    const std::optional<AffineForm> form = affineForm(body, indices.back(), numAxes);
+    for (int axis = 0; form && axis < numAxes; ++axis)
+      if (form->coefficients[static_cast<size_t>(axis)].isConst(1))
+        return std::any_of(indices.begin(), indices.end() - 1,
+                           [&](NodeId index) { return reader.axes[index] >> axis & 1; })
+                   ? std::nullopt
+                   : std::optional<int>(axis);
+    return std::nullopt;
   }
 
   Touch ofOperand(OperandIndex number) const {

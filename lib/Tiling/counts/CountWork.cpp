@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <set>
 
 namespace fusec {
@@ -213,6 +214,24 @@ private:
     return factor;
   }
 
+  /// Share of its statement's iterations that compute such a value in front of loops in order that it does not depend
+  /// on: the rows of a product that divisions find are found once for all terms of its sum. Not on a GPU, whose
+  /// compilers make them anew where registers limit the threads of a core.
+  double outsideLoops(int equation, uint64_t axes) const {
+    double factor = 1;
+    for (const LoopNode *loop : loops | std::views::reverse) {
+      if (!target.vectorLanes)
+        break;
+      if (loop->kind == LoopKind::Unroll || loop->kind == LoopKind::Lane)
+        continue;
+      const AxisUse *use = bound.use(loop->axis, equation);
+      if (loop->kind != LoopKind::Seq || !use || use->meets(axes))
+        break;
+      factor /= bound.optTrip(*loop);
+    }
+    return factor;
+  }
+
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
   /// padding has been written out there.
   std::vector<bool> evaluatedAt(const LeafNode &compute) const {
@@ -326,7 +345,8 @@ private:
     for (size_t id = 0; id < needed.size(); ++id)
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
           weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
-        counts.vectorOps += times * weight * shared(node.equation, known.axes[id]);
+        counts.vectorOps += times * weight * shared(node.equation, known.axes[id]) *
+                            outsideLoops(node.equation, known.axes[id]);
     if (const MicroKernel *kernel = target.kernel(node.kernel))
       counts.vectorOps += times * (vectorOpsPerTurn(*kernel) - weightOf(ScalarOp::Mul));
     if (!known.reduces())

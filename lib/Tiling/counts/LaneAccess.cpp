@@ -98,7 +98,11 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
     const std::optional<int64_t> stride = stagedStride(bound, *operand, extents->second, position);
     return !stride || (*stride != 0 && *stride != 1);
   }
-  const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];
+  const EquationFacts &facts = bound.facts(read.equation);
+  if (!use->meets(
+          facts.axes[facts.reads[read.read]])) // one element for all lanes, wherever it lies
+    return false;
+  const std::optional<FlatAccess> &access = facts.accesses[read.read];
   return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
          (staged && rowsEndWithinVectors(bound, read.equation, *use, *access));
 }
