@@ -8,7 +8,7 @@ namespace fusec::tiling {
 /// lanes read.
 TreeShape cpuShape(const View &view, const Roles &roles, const TreeSpace &tree, RegisterTile tile,
                    bool panels);
-/// The same with more rows a block, largest first, where blocks bring what lanes read in again from beyond a core's own
+/// Shapes with more rows a block, largest first, where blocks bring what lanes read in again from beyond a core's own
 /// caches: each does so once for all its rows. None where these caches hold it.
 std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeShape shape);
 

@@ -149,7 +149,7 @@ std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeSh
   if (roles.row < 0)
     return {};
   const MemoryLevel &own = view.target->memory[1], &shared = view.target->memory[2];
-  // Of all columns and sums, of one row, at one point of the axes outside.
+  // For all columns and sums, and for one row, at one point of the axes outside.
   double again = 0, ofRow = 0;
   for (const ReadInfo &read : view.reads) {
     double bytes = double(read.elementBytes);
