@@ -124,3 +124,53 @@ TEST_CASE(
     CHECK(best.tree.front().loop()->step >= 256);
   }
 }
+
+TEST_CASE("candidates: a product's rows that divisions find take as long as rows in order") {
+  // Windows of 7 x 7 of an image of 14 x 14.
+  const auto product = [](const std::string &image, const std::string &place) {
+    ExprProgram pattern = patternFrom(
+        "expr p\ntensor %x: f32" + image +
+        " input\ntensor %w: f32[256,384] input\ntensor %y: f32[4,49,384] output\ninputs (%x, "
+        "%w)\noutputs (%y)\nreduction y [i:4, j:49, n:384; k:256] sum f32\n  %y = mul(%x" +
+        place + ", %w[k, n])\n");
+    fix(pattern, "w");
+    return pattern;
+  };
+  const ExprProgram windows =
+                        product("[14,14,256]", "[floordiv(i, 2)*7 + floordiv(j, 7), floormod(i, "
+                                               "2)*7 + floormod(j, 7), k]"),
+                    inOrder = product("[4,49,256]", "[i, j, k]");
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    const Target target = targetNamed(name);
+    const double found = valueOf(bestSchedules(windows, target)).back().seconds;
+    CHECK(found < 1.1 * valueOf(bestSchedules(inOrder, target)).back().seconds);
+  }
+}
+
+TEST_CASE(
+    "candidates: rows that lie at no one distance are one block's, so that few read weights once") {
+  const auto heads = [](const std::string &batch, const std::string &length, int width,
+                        int columns) {
+    const std::string d = std::to_string(width), n = std::to_string(columns);
+    return "tensor %x: f32[" + batch + ",3," + length + "," + d + "] input\ntensor %w: f32[" +
+           std::to_string(3 * width) + "," + n + "] input\ntensor %y: f32[" + batch + "," + length +
+           "," + n + "] output\ninputs (%x, %w)\noutputs (%y)\nreduction y [b:" + batch +
+           ", s:" + length + ", n:" + n + "; h:3, d:" + d +
+           "] sum f32\n  %y = mul(%x[b, h, s, d], %w[h*" + d + " + d, n])\n";
+  };
+  check("expr p\n" + heads("5", "2", 7, 20));
+  ExprProgram fixed = patternFrom("expr p\n" + heads("5", "2", 7, 20));
+  fix(fixed, "w");
+  checkCandidates(fixed, randomInputs(fixed, {}), {}, 1e-4);
+
+  ExprProgram pattern = patternFrom("expr p\n" + heads("8", "2", 256, 768));
+  fix(pattern, "w");
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    const Schedule best = valueOf(bestSchedules(pattern, targetNamed(name))).back().schedule;
+    const LoopNode *rows = best.tree.front().loop();
+    CHECK(rows->step >= 16);
+    CHECK(best.axes[rows->axis].in(0)->positions.size() == 2);
+  }
+}
