@@ -5,7 +5,7 @@
 namespace fusec {
 
 /// Improves drafts under the accurate model by hill climbing: kernels are joined with those of neighbours, and cut,
-/// and at last single vertices move between them.
+/// and then single vertices move between them.
 class HillClimb {
 public:
   /// If the context allows packs, independent kernels are joined too.

@@ -161,8 +161,8 @@ struct FusionLimits {
   int weighed = 1;
   int leastWeighed = 6144;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
-  /// True: the full search also begins from greedy merging and from the top down. OwnSearchTest shows what it
-  /// finds without.
+  /// True: the full search also begins from greedy merging and from the top down, and looks at such drafts at its
+  /// end. OwnSearchTest shows what it finds without.
   bool otherSeeds = true;
 };
 

@@ -137,8 +137,8 @@ def oddities(description):
 BATCHES, LENGTHS, IMAGES = (1, 2, 8), (1, 7, 37, 128, 384), ((64, 96), (224, 224), (320, 200))
 
 
-def benchSizes(description):
-    """The sizes at which networks are timed: all batches with all lengths or images. With a cache the length is that of
+def benchSizes(description, batches=BATCHES):
+    """The sizes at which networks are timed: batches with all lengths or images. With a cache the length is that of
     the cache, and one token is added."""
     kinds = {name: one["kind"] for name, one in description["symbols"].items()}
 
@@ -149,7 +149,7 @@ def benchSizes(description):
                 for name, kind in kinds.items()}
 
     found = []
-    for batch in BATCHES:
+    for batch in batches:
         for length, image in [(1, image) for image in IMAGES] if "height" in kinds.values() else \
                 [(length, IMAGES[0]) for length in LENGTHS]:
             sizes = assigned(batch, length, image)

@@ -16,21 +16,6 @@ struct TermCost {
   bool slidingRows;
 };
 
-/// Whether rows and a reduced axis move one index of the read: a window slides along the rows.
-bool slides(const View &view, const ReadInfo &read, const std::vector<int> &rows) {
-  const Equation &e = view.equation();
-  const std::vector<NodeId> indices = indexOperands(e.body[read.node]);
-  return std::ranges::any_of(indices, [&](NodeId index) {
-    const auto form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
-    auto moves = [&](const std::vector<int> &group) {
-      return std::ranges::any_of(group, [&](int position) {
-        return !form->coefficients[static_cast<size_t>(position)].isConst(0);
-      });
-    };
-    return form && moves(rows) && std::ranges::any_of(view.reduction, moves);
-  });
-}
-
 TermCost termCost(const View &view, const Roles &roles) {
   const Equation &e = view.equation();
   TermCost cost{std::max<int64_t>(1, sizeInBytes(e.accumulateType) / 4),
@@ -60,6 +45,20 @@ int64_t maxRows(const View &view, const Roles &roles) {
 }
 
 } // namespace
+
+bool slides(const View &view, const ReadInfo &read, const std::vector<int> &rows) {
+  const Equation &e = view.equation();
+  const std::vector<NodeId> indices = indexOperands(e.body[read.node]);
+  return std::ranges::any_of(indices, [&](NodeId index) {
+    const auto form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
+    auto moves = [&](const std::vector<int> &group) {
+      return std::ranges::any_of(group, [&](int position) {
+        return !form->coefficients[static_cast<size_t>(position)].isConst(0);
+      });
+    };
+    return form && moves(rows) && std::ranges::any_of(view.reduction, moves);
+  });
+}
 
 Roles rolesOf(const View &view) {
   Roles roles;

@@ -13,6 +13,8 @@ struct Roles {
 };
 
 Roles rolesOf(const View &view);
+/// Whether rows and a reduced axis move one index of the read: a window slides along the rows.
+bool slides(const View &view, const ReadInfo &read, const std::vector<int> &rows);
 
 struct RegisterTile {
   int64_t rows, vectors;

@@ -234,27 +234,31 @@ private:
           positions |= uint64_t{1} << p;
       touch.axes = axesOf(equation, positions);
       addStrides(touch, equation, access->stride);
-    } else if (const std::optional<int> last = lastInOrder(reader, node)) {
-      touch.contiguous = bound.axisOf(equation, *last);
+    } else {
+      touch.contiguous = alongRow(equation, node);
     }
     return touch;
   }
 
-  /// The axis of the equation along which a read goes in order in rows that divisions or data find.
-  static std::optional<int> lastInOrder(const EquationFacts &reader, NodeId read) {
+  /// The schedule's axis along which a read goes in order in rows that divisions or data find: an axis of the equation
+  /// that is not fused with others, and moves the last index alone.
+  AxisId alongRow(int equation, NodeId read) const {
+    const EquationFacts &reader = bound.facts(equation);
     const Body &body = reader.equation.body;
     const std::vector<NodeId> indices = indexOperands(body[read]);
-    if (indices.empty())
-      return std::nullopt;
     const auto numAxes = static_cast<int>(reader.equation.axes.size());
-    const std::optional<AffineForm> form = affineForm(body, indices.back(), numAxes);
-    for (int axis = 0; form && axis < numAxes; ++axis)
-      if (form->coefficients[static_cast<size_t>(axis)].isConst(1))
-        return std::any_of(indices.begin(), indices.end() - 1,
-                           [&](NodeId index) { return reader.axes[index] >> axis & 1; })
-                   ? std::nullopt
-                   : std::optional<int>(axis);
-    return std::nullopt;
+    const std::optional<AffineForm> form =
+        indices.empty() ? std::nullopt : affineForm(body, indices.back(), numAxes);
+    for (int position = 0; form && position < numAxes; ++position) {
+      const AxisId axis = bound.axisOf(equation, position);
+      const bool movesOthers = std::any_of(indices.begin(), indices.end() - 1, [&](NodeId index) {
+        return reader.axes[index] >> position & 1;
+      });
+      if (axis >= 0 && form->coefficients[static_cast<size_t>(position)].isConst(1) &&
+          !movesOthers && bound.use(axis, equation)->positions.size() == 1)
+        return axis;
+    }
+    return {};
   }
 
   Touch ofOperand(OperandIndex number) const {

@@ -215,19 +215,20 @@ private:
   }
 
   /// Share of its statement's iterations that compute such a value in front of loops in order that it does not depend
-  /// on: the rows of a product that divisions find are found once for all terms of its sum. Not on a GPU, whose
-  /// compilers make them anew where registers limit the threads of a core.
+  /// on (Codegen/HoistDivisions.h): the rows of a product that divisions find are found once for all terms of its sum.
+  /// Not on a GPU, whose compilers make them anew where registers limit the threads of a core, and not in a cascade,
+  /// whose states change in each turn.
   double outsideLoops(int equation, uint64_t axes) const {
+    if (!target.vectorLanes || bound.facts(equation).form == EquationForm::Cascade)
+      return 1;
     double factor = 1;
     for (const LoopNode *loop : loops | std::views::reverse) {
-      if (!target.vectorLanes)
-        break;
       if (loop->kind == LoopKind::Unroll || loop->kind == LoopKind::Lane)
         continue;
       const AxisUse *use = bound.use(loop->axis, equation);
       if (loop->kind != LoopKind::Seq || !use || use->meets(axes))
         break;
-      factor /= bound.optTrip(*loop);
+      factor /= std::max(1.0, double(bound.optTrip(*loop)));
     }
     return factor;
   }

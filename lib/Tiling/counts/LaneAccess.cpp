@@ -99,8 +99,8 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
     return !stride || (*stride != 0 && *stride != 1);
   }
   const EquationFacts &facts = bound.facts(read.equation);
-  if (!use->meets(
-          facts.axes[facts.reads[read.read]])) // one element for all lanes, wherever it lies
+  const bool isOneForAll = !use->meets(facts.axes[facts.reads[read.read]]);
+  if (isOneForAll) // a broadcast, or a GPU's one request, wherever divisions find it
     return false;
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
   return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||

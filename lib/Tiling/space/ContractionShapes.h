@@ -8,8 +8,8 @@ namespace fusec::tiling {
 /// lanes read.
 TreeShape cpuShape(const View &view, const Roles &roles, const TreeSpace &tree, RegisterTile tile,
                    bool panels);
-/// Shapes with more rows a block, largest first, where blocks bring what lanes read in again from beyond a core's own
-/// caches: each does so once for all its rows. None where these caches hold it.
+/// Shapes with more rows a block, largest first, where blocks bring what their rows share in again from beyond a core's
+/// own caches: each does so once for all its rows. None where these caches hold it.
 std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeShape shape);
 
 /// On a GPU: tiles of both operands through shared memory, one register tile a thread. The sum is one axis.

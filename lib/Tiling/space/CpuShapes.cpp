@@ -174,8 +174,8 @@ std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeSh
     shape.rows = roundUp((allRows + parts - 1) / parts, shape.rowsOfTile);
     if (shape.rows <= before)
       break;
-    if (others * parts >= kFewestBlocks &&
-        double(shape.rows) * ofRow <= double(shared.capacityBytes) / 2)
+    const int64_t blocks = others * ((allRows + shape.rows - 1) / shape.rows);
+    if (blocks >= kFewestBlocks && double(shape.rows) * ofRow <= double(shared.capacityBytes) / 2)
       shapes.push_back(shape);
   }
   return shapes;

@@ -74,45 +74,50 @@ void add(Candidates &out, const TreeSpace &tree, const View &view, const TreeSha
     out.push_back(std::move(*made));
 }
 
-/// Whether an index of a read moves with these axes and along the sum: windows of neighbours overlap.
-bool slides(const View &view, const std::vector<int> &group) {
-  const auto bits = [](const std::vector<int> &positions) {
-    uint64_t mask = 0;
-    for (const int p : positions)
-      mask |= uint64_t{1} << p;
-    return mask;
-  };
-  const uint64_t rows = bits(group), sums = bits(flat(view.reduction));
-  const Body &body = view.equation().body;
-  return std::ranges::any_of(view.reads, [&](const ReadInfo &read) {
-    return std::ranges::any_of(indexOperands(body[read.node]), [&](NodeId index) {
-      const uint64_t axes = axisDependence(body, index);
-      return (axes & rows) != 0 && (axes & sums) != 0;
-    });
-  });
-}
-
-/// The view with all rows in one group, where there are several that lie at no one distance, as those of heads that are
-/// read where they lie, [batch, head, length, width]. A tile then has rows of several, so that few of each do not read
-/// all weights again: 768 x 768 times 8 batches of one row took 266 us, and takes 101.
+/// The view with all rows in one group, which no vector operand depends on, where there are several that lie at no one
+/// distance, as those of heads that are read where they lie, [batch, head, length, width]. A tile then has rows of
+/// several, so that few of each do not read all weights again: 768 x 768 times 8 batches of one row took 266 us, and
+/// takes 101.
 std::optional<View> withRowsTogether(const View &view, const Roles &roles) {
   const std::vector<int> &lane = view.spatial[roles.lane];
   std::vector<int> rows;
   AxisGroups others;
   for (const std::vector<int> &group : view.spatial) {
-    const bool isRow = std::ranges::none_of(
-        view.reads, [&](const ReadInfo &r) { return r.dependsOn(lane) && r.dependsOn(group); });
-    if (isRow && !slides(view, group))
+    const bool isRow = &group != &lane && std::ranges::none_of(view.reads, [&](const ReadInfo &r) {
+      return (r.dependsOn(lane) && r.dependsOn(group)) || slides(view, r, group);
+    });
+    if (isRow)
       rows.insert(rows.end(), group.begin(), group.end());
     else
       others.push_back(group);
   }
-  if (others.size() + 1 >= view.spatial.size() || others.back() != lane)
+  if (others.size() + 1 >= view.spatial.size())
     return std::nullopt;
   View together = view;
   others.insert(others.end() - 1, std::move(rows));
   together.spatial = std::move(others);
   return together;
+}
+
+/// Adds the trees of the best register tiles, that many, of the first one also those with taller blocks. Returns how
+/// many there are beside these.
+size_t addTiles(Candidates &out, const View &view, const Roles &roles, size_t most) {
+  const TreeSpace tree(*view.program, treeRoles(view, roles));
+  const std::vector<RegisterTile> tiles = registerTiles(view, roles);
+  std::vector<TreeShape> taller;
+  for (RegisterTile tile : tiles | std::views::take(most))
+    for (const bool panels : {false, true}) {
+      if (panels && !walksColumns(view, roles, tile))
+        continue;
+      const TreeShape shape = cpuShape(view, roles, tree, tile, panels);
+      add(out, tree, view, shape);
+      if (tile == tiles.front() && !panels)
+        taller = tallerShapes(view, roles, shape);
+    }
+  const size_t added = out.size();
+  for (const TreeShape &shape : taller)
+    add(out, tree, view, shape);
+  return added;
 }
 
 Candidates cpuCandidates(const View &view) {
@@ -127,28 +132,12 @@ Candidates cpuCandidates(const View &view) {
   if (roles.row < 0)
     if (Candidates windows = windowCandidates(view); !windows.empty())
       return windows;
-  const TreeSpace tree(*view.program, treeRoles(view, roles));
   constexpr size_t kTiles = 3;
-  const std::vector<RegisterTile> tiles = registerTiles(view, roles);
-  for (RegisterTile tile : tiles | std::views::take(kTiles))
-    for (const bool panels : {false, true}) {
-      if (panels && !walksColumns(view, roles, tile))
-        continue;
-      const TreeShape shape = cpuShape(view, roles, tree, tile, panels);
-      add(out, tree, view, shape);
-      if (tile == tiles.front() && !panels)
-        for (const TreeShape &taller : tallerShapes(view, roles, shape))
-          add(out, tree, view, taller);
-    }
-  if (const std::optional<View> together = withRowsTogether(view, roles)) {
-    const Roles all = rolesOf(*together);
-    const TreeSpace wider(*view.program, treeRoles(*together, all));
-    const RegisterTile tile = registerTiles(*together, all).front();
-    add(out, wider, *together, cpuShape(*together, all, wider, tile, false));
-  }
-  if (out.size() < 2)
+  if (addTiles(out, view, roles, kTiles) < 2)
     for (Schedule &schedule : reductionCandidates(view))
       out.push_back(std::move(schedule));
+  if (const std::optional<View> together = withRowsTogether(view, roles))
+    addTiles(out, *together, rolesOf(*together), 1);
   return out;
 }
 
