@@ -26,9 +26,8 @@ double vectorsPerSecond(const Target &target) {
 double blockSeconds(const Counts &c, const Target &target) {
   const double vectorsPerSec = vectorsPerSecond(target);
   double arithmetic = (c.vectorOps + c.stalls) / vectorsPerSec;
-  // Loads issue beside arithmetic; lanes that lie apart are served one by one, each in the time of so many loads.
-  double loads =
-      (c.vectorLoads + c.gathers * target.core.loadsOfGather) / (vectorsPerSec * target.loadShare);
+  // Loads issue beside arithmetic; lanes that lie apart are served one by one, each by a load of its own.
+  double loads = (c.vectorLoads + c.gathers) / (vectorsPerSec * target.loadShare);
   return std::max(arithmetic, loads) * c.unitsPerBlock;
 }
 

@@ -15,10 +15,6 @@ CpuCore core(int lanes) {
   // In products with 768 x 768 matrices and the like, a step of 14 x 2 vectors of 16 takes 18.2 cycles, of 13 x 2 17.0,
   // of 9 x 3 15.6, of 8 x 3 13.7, of 6 x 4 13.5, of 5 x 5 13.8 (Intel Xeon); a step of 6 x 2 vectors of 8 takes 6.1.
   c.tileLoads = lanes == 16 ? 1 : 2;
-  // 262,144 elements of a table that the second cache holds: 0.42 ns each by a gather, 0.43 by loads and inserts (AMD
-  // EPYC, Zen 5), the time of 2.5 of these loads; Skylake's and Ice Lake's gathers take 0.7 to 1 cycle an element, of
-  // 1.4 to 2.
-  c.loadsOfGather = 2;
   c.fmaCycles = 4;
   c.instructionsAhead = 512; // Golden Cove's reorder buffer; 224 in Skylake, 320 in Zen 4
   c.panelBytesPerCycle = 20; // measured beside the arithmetic of products; a copy reaches 26

@@ -28,7 +28,6 @@ struct CpuCore {
   int fmaPorts = 0, loadPorts = 0; // vector operations and loads that issue per cycle
   /// Loads that issue per cycle in an inner loop of products whose operands come from the second cache.
   int tileLoads = 0;
-  double loadsOfGather = 1;      // loads in the time of which an element is gathered
   int fmaCycles = 0;             // latency of a fused multiply-add
   int instructionsAhead = 0;     // size of the out-of-order window
   double panelBytesPerCycle = 0; // bandwidth of the second cache in an inner loop

@@ -214,8 +214,8 @@ private:
     return factor;
   }
 
-  /// Share of its statement's iterations that compute such a value in front of loops in order that it does not depend
-  /// on (Codegen/HoistDivisions.h): the rows of a product that divisions find are found once for all terms of its sum.
+  /// Share of its statement's iterations that compute a part of an address in front of loops in order that it does not
+  /// depend on (Codegen/HoistDivisions.h): the rows of a product that divisions find are found once for all terms of its sum.
   /// Not on a GPU, whose compilers make them anew where registers limit the threads of a core, and not in a cascade,
   /// whose states change in each turn.
   double outsideLoops(int equation, uint64_t axes) const {
@@ -346,8 +346,9 @@ private:
     for (size_t id = 0; id < needed.size(); ++id)
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
           weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
-        counts.vectorOps += times * weight * shared(node.equation, known.axes[id]) *
-                            outsideLoops(node.equation, known.axes[id]);
+        counts.vectorOps +=
+            times * weight * shared(node.equation, known.axes[id]) *
+            (e.body.nodes[id].type == DType::I64 ? outsideLoops(node.equation, known.axes[id]) : 1);
     if (const MicroKernel *kernel = target.kernel(node.kernel))
       counts.vectorOps += times * (vectorOpsPerTurn(*kernel) - weightOf(ScalarOp::Mul));
     if (!known.reduces())
