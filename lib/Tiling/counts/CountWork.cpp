@@ -215,9 +215,9 @@ private:
   }
 
   /// Share of its statement's iterations that compute a part of an address in front of loops in order that it does not
-  /// depend on (Codegen/HoistDivisions.h): the rows of a product that divisions find are found once for all terms of its sum.
-  /// Not on a GPU, whose compilers make them anew where registers limit the threads of a core, and not in a cascade,
-  /// whose states change in each turn.
+  /// depend on (Codegen/HoistDivisions.h): the rows of a product that divisions find are found once for all terms of
+  /// its sum. Not on a GPU, whose compilers make them anew where registers limit the threads of a core, and not in a
+  /// cascade, whose states change in each turn.
   double outsideLoops(int equation, uint64_t axes) const {
     if (!target.vectorLanes || bound.facts(equation).form == EquationForm::Cascade)
       return 1;
