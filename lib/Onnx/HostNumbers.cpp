@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 namespace fusec {
 
@@ -18,22 +17,6 @@ using Id = HostNumbers::Id;
 namespace {
 
 constexpr int kMaxDepth = 128; // operations that are no expression, one inside the other
-
-/// How many bits an integer may have that a float type holds exactly.
-int precision(DType type) {
-  switch (type) {
-  case DType::F16: return 11;
-  case DType::BF16: return 8;
-  case DType::F32: return 24;
-  default: return 53;
-  }
-}
-
-bool isPowerOfTwo(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
-
-DimExpr truncated(const DimExpr &num, const DimExpr &den) {
-  return floorDiv(max(num, DimExpr(0)), den) - floorDiv(max(num * DimExpr(-1), DimExpr(0)), den);
-}
 
 /// A product, of few factors.
 std::optional<DimExpr> power(const DimExpr &base, const DimExpr &exponent) {
@@ -87,7 +70,7 @@ Id HostNumbers::real(DType type, double value) {
   for (int64_t den = 1; den <= int64_t(1) << 24 && !n.fraction; den *= 2)
     if (const double num = rounded * static_cast<double>(den);
         std::floor(num) == num && std::abs(num) < 0x1p53)
-      n.fraction = fits(type, {DimExpr(static_cast<int64_t>(num)), den, false});
+      n.fraction = inType(type, {DimExpr(static_cast<int64_t>(num)), den, false}, symbols);
   return add(std::move(n));
 }
 
@@ -188,58 +171,6 @@ std::optional<Id> HostNumbers::chosen(const Instr &i) {
   return apply(smaller ? Op::Min : Op::Max, i.type, {i.args[1], i.args[2], -1});
 }
 
-/// `f` where it is within what the type holds exactly.
-std::optional<HostNumbers::Fraction> HostNumbers::fits(DType type, Fraction f) const {
-  const auto r = f.num.range(symbols);
-  const int64_t limit = int64_t(1) << precision(type);
-  if (f.den < 1 || f.den >= limit || r.min <= -limit || r.max >= limit)
-    return std::nullopt;
-  f.rounded = f.rounded || !isPowerOfTwo(f.den);
-  return f;
-}
-
-std::optional<HostNumbers::Fraction> HostNumbers::fraction(const Instr &i) const {
-  const Number &x = at(i.args[0]);
-  if (i.op == Op::Cast && x.dim)
-    return fits(i.type, {*x.dim, 1, false});
-  if (!x.fraction)
-    return std::nullopt;
-  const Fraction &a = *x.fraction;
-  if (i.op == Op::Floor)
-    return fits(i.type, {floorDiv(a.num, DimExpr(a.den)), 1, false});
-  if (i.op == Op::Ceil)
-    return fits(i.type, {ceilDiv(a.num, DimExpr(a.den)), 1, false});
-  if (a.rounded)
-    return std::nullopt;
-  if (i.op == Op::Cast || (i.op == Op::Round && a.den == 1))
-    return fits(i.type, a);
-  if (i.args[1] < 0 || !at(i.args[1]).fraction || at(i.args[1]).fraction->rounded)
-    return std::nullopt;
-  const Fraction &b = *at(i.args[1]).fraction;
-  const int64_t common = std::lcm(a.den, b.den); // below 2^53: both are powers of two
-  const DimExpr left = a.num * DimExpr(common / a.den), right = b.num * DimExpr(common / b.den);
-  switch (i.op) {
-  case Op::Add: return fits(i.type, {left + right, common, false});
-  case Op::Sub: return fits(i.type, {left - right, common, false});
-  case Op::Min: return fits(i.type, {min(left, right), common, false});
-  case Op::Max: return fits(i.type, {max(left, right), common, false});
-  case Op::Mul: {
-    int64_t den;
-    return __builtin_mul_overflow(a.den, b.den, &den) ? std::nullopt
-                                                      : fits(i.type, {a.num * b.num, den, false});
-  }
-  case Op::Div: {
-    int64_t den;
-    if (!b.num.isConst() || b.num.constValue() <= 0 ||
-        __builtin_mul_overflow(a.den, b.num.constValue(), &den))
-      return std::nullopt;
-    const int64_t shared = std::gcd(den, b.den);
-    return fits(i.type, {a.num * DimExpr(b.den / shared), den / shared, false});
-  }
-  default: return std::nullopt;
-  }
-}
-
 std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) {
   Number n{type, std::nullopt, {op, type, args, 0}, {}, std::nullopt};
   std::array<const DimNumberRange *, 3> ranges{};
@@ -269,17 +200,18 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
       if (auto made = integers(op, *a, *b))
         return integer(type, std::move(*made));
   }
-  if (isInteger(type) && op == Op::Cast && at(args[0]).fraction) {
-    const Fraction &f = *at(args[0]).fraction;
-    const bool natural = f.num.range(symbols).min >= 0;
-    return integer(type,
-                   natural ? floorDiv(f.num, DimExpr(f.den)) : truncated(f.num, DimExpr(f.den)));
-  }
+  const auto &fraction = at(args[0]).fraction;
+  if (isInteger(type) && op == Op::Cast && fraction)
+    return integer(type, whole(*fraction, symbols));
   if (n.depth > kMaxDepth)
     return std::nullopt;
   n.range = fusec::rangeOf(n.instr, this->type(args[0]), ranges, symbols);
-  if (isFloat(type) && op != Op::Select)
-    n.fraction = fraction(n.instr);
+  if (isFloat(type) && op == Op::Cast && a) {
+    n.fraction = inType(type, {*a, 1, false}, symbols);
+  } else if (isFloat(type) && op != Op::Select && fraction) {
+    const auto *b = args[1] < 0 ? nullptr : &at(args[1]).fraction;
+    n.fraction = fusec::apply(op, type, *fraction, b && *b ? &**b : nullptr, symbols);
+  }
   return add(std::move(n));
 }
 

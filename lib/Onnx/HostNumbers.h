@@ -1,5 +1,6 @@
 #pragma once
 #include "Graph/SizeSolver.h"
+#include "Onnx/FloatFraction.h"
 #include "Support/DimProgram.h"
 
 #include <set>
@@ -49,19 +50,12 @@ public:
   const std::set<SymbolId> &made() const { return madeSymbols; }
 
 private:
-  /// A float as (num / den), rounded once to the type where that is not exact; num is small enough for floor and
-  /// ceiling to be those of the exact quotient.
-  struct Fraction {
-    DimExpr num;
-    int64_t den = 1;
-    bool rounded = false;
-  };
   struct Number {
     DType type;
     std::optional<DimExpr> dim; // else `instr`, whose operands are ids here
     DimProgram::Instr instr;
     DimNumberRange range;
-    std::optional<Fraction> fraction;
+    std::optional<FloatFraction> fraction;
     int depth = 0;
   };
 
@@ -72,8 +66,6 @@ private:
   std::optional<DimExpr> integers(Op op, const DimExpr &a, const DimExpr &b) const;
   std::optional<Id> decided(const DimProgram::Instr &instr);
   std::optional<Id> chosen(const DimProgram::Instr &instr);
-  std::optional<Fraction> fraction(const DimProgram::Instr &instr) const;
-  std::optional<Fraction> fits(DType type, Fraction f) const;
   std::optional<DimExpr> newSymbol(Id x, const std::string &node);
 
   std::vector<Symbol> &symbols;

@@ -1,0 +1,29 @@
+#pragma once
+#include "Support/DimProgram.h"
+
+#include <optional>
+
+namespace fusec {
+
+/// A float as (num / den), rounded once to its type where that is not exact; num is small enough for floor and ceiling
+/// to be those of the exact quotient.
+struct FloatFraction {
+  DimExpr num;
+  int64_t den = 1;
+  bool rounded = false;
+};
+
+/// `f` as a float of this type, where it is within what that holds exactly.
+std::optional<FloatFraction> inType(DType type, FloatFraction f,
+                                    const std::vector<Symbol> &symbols);
+/// What an operation makes of a float or of two; nothing where that is no such fraction. `b`: nullptr where there is
+/// none.
+std::optional<FloatFraction> apply(DimProgram::Op op, DType type, const FloatFraction &a,
+                                   const FloatFraction *b, const std::vector<Symbol> &symbols);
+/// The integer that a cast makes of it.
+DimExpr whole(const FloatFraction &f, const std::vector<Symbol> &symbols);
+
+/// The quotient towards zero, of a divisor above it.
+DimExpr truncated(const DimExpr &num, const DimExpr &den);
+
+} // namespace fusec
