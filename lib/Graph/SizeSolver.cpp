@@ -103,7 +103,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
     if (standsOn(kUsual))
       return Answer::Open;
   }
-  const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
+  const bool isAssumed = need == Need::Likely || need == Need::Preferred;
+  const bool isEnough = need != Need::Solved && !isAssumed; // a test
   State next = now;
   Answer answer = apply(next, rule);
   if (answer == Answer::Never)
@@ -129,10 +130,10 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   }
   if (next.found.size() == now.found.size())
     return answer;
-  if (need == Need::Declared && overrulesUser(next))
+  if ((need == Need::Declared || need == Need::Preferred) && overrulesUser(next))
     return Answer::Open;
-  if (need == Need::Likely || need == Need::Declared) {
-    (need == Need::Likely ? pending : declared).push_back(rule);
+  if (isAssumed || need == Need::Declared) {
+    (isAssumed ? pending : declared).push_back(rule);
     return answer;
   }
   now = std::move(next);

@@ -9,10 +9,11 @@ namespace fusec {
 
 /// How a rule has to hold for what stands on it.
 enum class Need {
-  Solved, // shapes take it for granted
-  Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
-  Tested, // shapes stand as they are: a test is enough
-  Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
+  Solved,    // shapes take it for granted
+  Likely,    // likewise; but there is another way, less likely, to fulfil what the node needs
+  Preferred, // likewise, and what the user says comes first
+  Tested,    // shapes stand as they are: a test is enough
+  Case,      // likewise, where shapes serve more than the likely way, which may lead nowhere
   Unlikely, // likewise, where the likely way is no symbol's to solve: when nothing else has led anywhere
   Declared // likewise, by the model of what its nodes make: what these and the user say comes first
 };

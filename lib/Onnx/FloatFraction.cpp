@@ -1,5 +1,6 @@
 #include "Onnx/FloatFraction.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace fusec {
@@ -18,9 +19,35 @@ int precision(DType type) {
   }
 }
 
+constexpr size_t kMostLimits = 16;
+/// No limit forbids sizes up to this.
+constexpr int64_t kUsualSize = 1 << 20;
+
 bool isPowerOfTwo(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
+/// Whether it is within the limit, on both sides of 0, at sizes as large as usual ones may be.
+bool isUsually(const DimExpr &num, int64_t limit, const std::vector<Symbol> &symbols) {
+  std::vector<int64_t> values;
+  for (const Symbol &s : symbols)
+    values.push_back(std::min(s.max, std::max(s.min, kUsualSize)));
+  const std::optional<int64_t> made = num.evaluate(values);
+  return made && *made > -limit && *made < limit;
+}
+
+std::vector<SizeRule> limitsOfBoth(const FloatFraction &a, const FloatFraction &b) {
+  std::vector<SizeRule> limits = a.limits;
+  addLimits(limits, b.limits);
+  return limits;
+}
+
 } // namespace
+
+void addLimits(std::vector<SizeRule> &to, const std::vector<SizeRule> &from) {
+  for (const SizeRule &limit : from)
+    if (std::ranges::none_of(
+            to, [&](const SizeRule &l) { return l.left == limit.left && l.right == limit.right; }))
+      to.push_back(limit);
+}
 
 DimExpr truncated(const DimExpr &num, const DimExpr &den) {
   return floorDiv(max(num, DimExpr(0)), den) - floorDiv(max(num * DimExpr(-1), DimExpr(0)), den);
@@ -35,7 +62,18 @@ std::optional<FloatFraction> inType(DType type, FloatFraction f,
                                     const std::vector<Symbol> &symbols) {
   const auto r = f.num.range(symbols);
   const int64_t limit = int64_t(1) << precision(type);
-  if (f.den < 1 || f.den >= limit || r.min <= -limit || r.max >= limit)
+  const bool isWithin = r.min > -limit && r.max < limit;
+  if (f.den < 1 || f.den >= limit || (!isWithin && !isUsually(f.num, limit, symbols)))
+    return std::nullopt;
+  const auto add = [&](const DimExpr &left, const DimExpr &right) {
+    addLimits(f.limits, {{SizeRule::Kind::AtLeast, left, right, "", "",
+                          "what computes a size in floats must be exact"}});
+  };
+  if (r.max >= limit)
+    add(limit - 1, f.num);
+  if (r.min <= -limit)
+    add(f.num, 1 - limit);
+  if (f.limits.size() > kMostLimits)
     return std::nullopt;
   f.rounded = f.rounded || !isPowerOfTwo(f.den);
   return f;
@@ -44,9 +82,9 @@ std::optional<FloatFraction> inType(DType type, FloatFraction f,
 std::optional<FloatFraction> apply(Op op, DType type, const FloatFraction &a,
                                    const FloatFraction *b, const std::vector<Symbol> &symbols) {
   if (op == Op::Floor)
-    return inType(type, {floorDiv(a.num, DimExpr(a.den)), 1, false}, symbols);
+    return inType(type, {floorDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
   if (op == Op::Ceil)
-    return inType(type, {ceilDiv(a.num, DimExpr(a.den)), 1, false}, symbols);
+    return inType(type, {ceilDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
   if (a.rounded)
     return std::nullopt;
   if (op == Op::Cast || (op == Op::Round && a.den == 1))
@@ -55,24 +93,25 @@ std::optional<FloatFraction> apply(Op op, DType type, const FloatFraction &a,
     return std::nullopt;
   const int64_t common = std::lcm(a.den, b->den); // below 2^53: both are powers of two
   const DimExpr left = a.num * DimExpr(common / a.den), right = b->num * DimExpr(common / b->den);
+  const auto make = [&](DimExpr num, int64_t den) {
+    return inType(type, {std::move(num), den, false, limitsOfBoth(a, *b)}, symbols);
+  };
   switch (op) {
-  case Op::Add: return inType(type, {left + right, common, false}, symbols);
-  case Op::Sub: return inType(type, {left - right, common, false}, symbols);
-  case Op::Min: return inType(type, {min(left, right), common, false}, symbols);
-  case Op::Max: return inType(type, {max(left, right), common, false}, symbols);
+  case Op::Add: return make(left + right, common);
+  case Op::Sub: return make(left - right, common);
+  case Op::Min: return make(min(left, right), common);
+  case Op::Max: return make(max(left, right), common);
   case Op::Mul: {
     int64_t den;
-    return __builtin_mul_overflow(a.den, b->den, &den)
-               ? std::nullopt
-               : inType(type, {a.num * b->num, den, false}, symbols);
+    return __builtin_mul_overflow(a.den, b->den, &den) ? std::nullopt : make(a.num * b->num, den);
   }
   case Op::Div: {
     int64_t den;
-    if (!b->num.isConst() || b->num.constValue() <= 0 ||
-        __builtin_mul_overflow(a.den, b->num.constValue(), &den))
+    if (!b->num.isConst() || b->num.isConst(0) ||
+        __builtin_mul_overflow(a.den, std::abs(b->num.constValue()), &den))
       return std::nullopt;
-    const int64_t shared = std::gcd(den, b->den);
-    return inType(type, {a.num * DimExpr(b->den / shared), den / shared, false}, symbols);
+    const int64_t shared = std::gcd(den, b->den), sign = b->num.constValue() < 0 ? -1 : 1;
+    return make(a.num * DimExpr(sign * (b->den / shared)), den / shared);
   }
   default: return std::nullopt;
   }

@@ -1,19 +1,25 @@
 #pragma once
 #include "Support/DimProgram.h"
+#include "Support/SizeRules.h"
 
 #include <optional>
 
 namespace fusec {
 
-/// A float as (num / den), rounded once to its type where that is not exact; num is small enough for floor and ceiling
-/// to be those of the exact quotient.
+/// A float as (num / den), rounded once to its type where that is not exact; within `limits` num is small enough for
+/// floor and ceiling to be those of the exact quotient.
 struct FloatFraction {
   DimExpr num;
   int64_t den = 1;
   bool rounded = false;
+  std::vector<SizeRule> limits = {}; // without a node
 };
 
-/// `f` as a float of this type, where it is within what that holds exactly.
+/// Adds those that are not among them.
+void addLimits(std::vector<SizeRule> &to, const std::vector<SizeRule> &from);
+
+/// `f` as a float of this type, with the limits within which that holds it exactly; nothing where these forbid usual
+/// sizes.
 std::optional<FloatFraction> inType(DType type, FloatFraction f,
                                     const std::vector<Symbol> &symbols);
 /// What an operation makes of a float or of two; nothing where that is no such fraction. `b`: nullptr where there is

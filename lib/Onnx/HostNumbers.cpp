@@ -201,7 +201,7 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
         return integer(type, std::move(*made));
   }
   const auto &fraction = at(args[0]).fraction;
-  if (isInteger(type) && op == Op::Cast && fraction)
+  if (isInteger(type) && op == Op::Cast && fraction && fraction->limits.empty())
     return integer(type, whole(*fraction, symbols));
   if (n.depth > kMaxDepth)
     return std::nullopt;
@@ -240,6 +240,23 @@ std::optional<DimExpr> HostNumbers::size(Id x, const std::string &node) {
   if (made)
     sizes.emplace(x, *made);
   return made;
+}
+
+std::vector<SizeRule> HostNumbers::limits(Id x) const {
+  std::vector<SizeRule> all;
+  std::set<Id> seen;
+  const auto collect = [&](auto &self, Id id) -> void {
+    const Number &n = at(id);
+    if (n.dim || !isInteger(n.type) || !seen.insert(id).second)
+      return;
+    if (n.instr.op == Op::Cast && at(n.instr.args[0]).fraction)
+      addLimits(all, at(n.instr.args[0]).fraction->limits);
+    else if (n.instr.op == Op::Cast || (n.instr.op >= Op::Add && n.instr.op <= Op::Max))
+      for (size_t a = 0; a < static_cast<size_t>(numOperands(n.instr.op)); ++a)
+        self(self, n.instr.args[a]);
+  };
+  collect(collect, x);
+  return all;
 }
 
 std::optional<DimExpr> HostNumbers::knownSize(Id x) const {

@@ -34,10 +34,23 @@ void NodeImporter::ask(ValueId id) const {
 }
 
 std::optional<std::vector<DimExpr>> NodeImporter::knownOf(ValueId value) const {
+  if (const auto numbers = builder.knownValues.elements(value))
+    std::ranges::for_each(*numbers, [this](HostNumbers::Id x) { preferExact(x); });
   auto elements = builder.knownValues.sizes(value, nodeName);
   if (!elements)
     ask(value);
   return elements;
+}
+
+void NodeImporter::preferExact(HostNumbers::Id x) const {
+  if (builder.frame->branch == nullptr) // what some runs leave out limits nothing
+    for (const SizeRule &limit : builder.knownValues.numbers.limits(x))
+      require(limit, Need::Preferred);
+}
+
+std::optional<DimExpr> NodeImporter::sizeOf(HostNumbers::Id x) const {
+  preferExact(x);
+  return builder.knownValues.numbers.size(x, nodeName);
 }
 
 std::optional<std::vector<DimExpr>> NodeImporter::peek(size_t i) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include "Graph/SizeCheck.h"
+#include "Onnx/HostNumbers.h"
 #include "Onnx/Import.h"
 
 #include <optional>
@@ -50,6 +51,9 @@ public:
   // served, and come behind the attributes that may say that the operand has no effect.
   /// Elements of an integer input when they are constants or expressions over symbols.
   std::optional<std::vector<DimExpr>> known(size_t i) const { return knownOf(id(i)); }
+  /// A number as a size (HostNumbers::size). Where floats compute it, that they are exact is preferred to a size that
+  /// stands for itself.
+  std::optional<DimExpr> sizeOf(HostNumbers::Id x) const;
   /// As known(), of a value that need not be an operand.
   std::optional<std::vector<DimExpr>> knownOf(ValueId value) const;
   /// Elements of a constant integer input.
@@ -166,6 +170,7 @@ public:
   bool require(SizeRule rule, Need need) const;
 
 private:
+  void preferExact(HostNumbers::Id x) const;
   /// What the rule of an operator, or another check of sizes, found.
   Diagnostic say(const Misfit &m) const;
   /// What is said of one that other nodes' rules exclude: these are named.

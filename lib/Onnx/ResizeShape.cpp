@@ -55,7 +55,7 @@ std::optional<DimExpr> scaledSize(NodeImporter &n, const DimExpr &own, Id scale,
     taken = floats.number(*part);
   const Made size = floats.whole(
       sizeByScale<Made>(floats.number(own), taken, floats.number(scale), floats), false);
-  return size ? numbers.size(*size, n.name()) : std::nullopt;
+  return size ? n.sizeOf(*size) : std::nullopt;
 }
 
 std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
@@ -82,7 +82,7 @@ std::optional<Shape> computedShape(NodeImporter &n, const ResizeForm &form,
       const Made made = keepsAspect
                             ? floats.whole(floats(Op::Mul, floats.number(own(i)), kept), true)
                             : std::optional((*by)[i]);
-      size = made ? numbers.size(*made, n.name()) : std::nullopt;
+      size = made ? n.sizeOf(*made) : std::nullopt;
     } else {
       const Made part =
           roi ? floats(Op::Sub, floats.number((*roi)[i + count]), floats.number((*roi)[i]))

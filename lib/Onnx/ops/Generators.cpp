@@ -190,7 +190,7 @@ std::optional<DimExpr> lengthOfFloats(NodeImporter &n) {
     made = numbers.cast(DType::I64, *made);
   if (made)
     made = numbers.apply(Op::Max, DType::I64, {*made, numbers.integer(DType::I64, 0), -1});
-  return made ? numbers.size(*made, n.name()) : std::nullopt;
+  return made ? n.sizeOf(*made) : std::nullopt;
 }
 
 Status range(NodeImporter &n) {

@@ -46,6 +46,34 @@ struct Sizes {
 
 } // namespace
 
+TEST_CASE("the length of a range of floats is an expression within the limits of floats") {
+  const auto length = [](Sizes &s) { // from n down to -n
+    const Id start = s.floats(s.n()), end = s.floats(s.make(Op::Mul, s.n(), s.integer(-1)));
+    return *s.numbers.cast(
+        DType::I64, s.make(Op::Ceil, s.make(Op::Div, s.make(Op::Sub, end, start), s.real(-1))));
+  };
+  Sizes some(4096);
+  CHECK(some.text(length(some)) == "n*2");
+  Sizes all(INT64_MAX);
+  const Id open = length(all);
+  std::vector<std::string> limits;
+  for (const SizeRule &rule : all.numbers.limits(open))
+    limits.push_back(rule.left.str(all.symbols) + " >= " + rule.right.str(all.symbols));
+  CHECK(limits == std::vector<std::string>{"n*-1 >= -16777215", "16777215 >= n",
+                                           "n*-2 >= -16777215", "16777215 >= n*2"});
+  CHECK(all.text(open) == "computed.0");
+
+  // None that would forbid usual sizes: of a product of two, of one in sixteen bits, in steps of a seventh.
+  const Id n = all.floats(all.n()), m = all.floats(all.m());
+  const auto isLimited = [&](Id x) {
+    return !all.numbers.limits(*all.numbers.cast(DType::I64, x)).empty();
+  };
+  CHECK(isLimited(n));
+  CHECK(!isLimited(all.make(Op::Mul, n, m)));
+  CHECK(!isLimited(all.floats(all.n(), DType::F16)));
+  CHECK(!isLimited(all.make(Op::Mul, n, all.real(1.0 / 7))));
+}
+
 TEST_CASE("floats that are exact for all sizes leave expressions") {
   Sizes s(4096);
   const Id n = s.floats(s.n());
