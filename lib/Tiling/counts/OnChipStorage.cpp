@@ -61,13 +61,15 @@ public:
     for (OperandIndex o{0}; o < OperandIndex(schedule.operands.size()); ++o)
       if (const auto stages = bound.stages(o);
           !stages.empty() && !isStoreElided(bound, schedule.operands[o])) {
-        out.operands[o] = stagedBytes(schedule.operands[o], stages[0]->loops);
-        shared.push_back(placed(out.operands[o], stagedRange(o)));
+        const Operand &operand = schedule.operands[o];
+        out.operands[o] = stagedBytes(operand, stages[0]->loops, &Storage::valueOf);
+        shared.push_back(
+            placed(stagedBytes(operand, stages[0]->loops, &Storage::mostOf), stagedRange(o)));
       }
     for (const EdgeLevel &edge : schedule.edges)
       if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor)) {
-        out.edges[edge.tensor] = edgeBytes(edge.tensor);
-        shared.push_back(placed(out.edges[edge.tensor], edgeRange(edge.tensor)));
+        out.edges[edge.tensor] = edgeBytes(edge.tensor, &Storage::valueOf);
+        shared.push_back(placed(edgeBytes(edge.tensor, &Storage::mostOf), edgeRange(edge.tensor)));
       }
     out.sharedBytes = kept.sharedBytes + double(placeBuffers(shared));
     return out;
@@ -201,20 +203,22 @@ private:
     return product;
   }
 
-  double stagedBytes(const Operand &operand, const Loops &loops) const {
+  using Size = int64_t (Storage::*)(const DimExpr &) const;
+
+  double stagedBytes(const Operand &operand, const Loops &loops, Size sizeOf) const {
     std::vector<int64_t> extents =
         stagedExtents(schedule, bound.equation(operand.equation), operand,
-                      [&](AxisId axis) { return mostOf(bound.tile(axis, loops)); });
+                      [&](AxisId axis) { return (this->*sizeOf)(bound.tile(axis, loops)); });
     extents.back() += operand.padElements;
     return elementsOf(extents) * double(bound.program.bytesOf(bound.program.tensorOf(operand)));
   }
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
   /// one.
-  double edgeBytes(TensorId tensor) const {
+  double edgeBytes(TensorId tensor, Size sizeOf) const {
     const int producer = bound.program.producer(tensor);
     if (whole || producer < 0)
-      return double(mostOf(numElements(bound.program.tensor(tensor).shape))) *
+      return double((this->*sizeOf)(numElements(bound.program.tensor(tensor).shape))) *
              double(bound.program.bytesOf(tensor));
     const std::optional<Loops> around = loopsOfEdge(bound, tensor);
     if (!around)
@@ -222,9 +226,11 @@ private:
     double elements = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
-        elements *= double(mostOf(bound.tile(AxisId(a), *around)));
+        elements *= double((this->*sizeOf)(bound.tile(AxisId(a), *around)));
     return double(bound.program.bytesOf(tensor)) * elements;
   }
+
+  int64_t valueOf(const DimExpr &size) const { return bound.valueOf(size); }
 
   /// Room is made for the largest; what has no bound gets none, and is no legal schedule.
   int64_t mostOf(const DimExpr &size) const {

@@ -12,9 +12,10 @@ struct OnChipStorage {
   /// Registers of 32 bits: some for addresses, and the maximum over time of what accumulators, edges and reused values
   /// hold.
   double registersPerThread = 0;
-  /// Bytes of `edges` and `operands`, and for what units exchange: what is live at different times shares them, as the
-  /// allocator of Gir has it; in a pack those of the part that has most.
+  /// Room for `edges` and `operands` at the largest sizes, and for what units exchange: what is live at different times
+  /// shares it, as the allocator of Gir has it; in a pack that of the part that has most.
   double sharedBytes = 0;
+  // At the sizes that the schedule is counted at:
   std::map<TensorId, double> edges;        // bytes of inner values in shared memory
   std::map<OperandIndex, double> operands; // bytes of staged ones
 };

@@ -183,6 +183,27 @@ TEST_CASE("a block's own buffer does not crowd, whatever the rows of its tensor 
   CHECK(fetches == 64 * 2 * tile + tile);
 }
 
+TEST_CASE("a block's own buffer counts as long as its rows are, not as long as they may be") {
+  const std::string rows = "i:128, j:n";
+  const ExprProgram pattern =
+      patternFrom(ProgramText("pair", "symbol n = 1..512 opt 384 divisor 1\n")
+                      .input("x", "128,n")
+                      .map("r", rows, "max(%x[i, j], 0.0)")
+                      .map("y", rows, "neg(%r[i, j])"));
+  const double tile = 16 * 384 * 4; // of each tensor; that of %r takes the place of the one before
+  CHECK(fetched(pattern,
+                R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0, e1
+  axis j spatial (1) of e0, e1
+  edge r shared
+  tree { block i:16 {
+    seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
+    seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
+}
+)",
+                3 * tile) == 8 * 2 * tile + tile);
+}
+
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
   for (const int columns : {4, 1}) {
     const std::string n = std::to_string(columns);
