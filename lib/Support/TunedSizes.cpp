@@ -34,7 +34,7 @@ KindSizes sizesOf(SymbolKind kind, bool isAlone) {
   switch (kind) {
   case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};
   case SymbolKind::Image: return {{64, 224, 320}, 1};
-  default: return {{1, 16, 128, 512}, 2};
+  default: return {{1, 8, 128, 512}, 2};
   }
 }
 

@@ -1,15 +1,15 @@
-// Variants for sizes. A product [n,k] x [k,m] whose n is tuned for 1, 16, 128 and 512 asks for its best schedule at
+// Variants for sizes. A product [n,k] x [k,m] whose n is tuned for 1, 8, 128 and 512 asks for its best schedule at
 // each of these; they may be four, or the same one three times. What each would take at all of these sizes, and at
 // those half way between, makes a table; of it a few schedules are enough (search/PlanVariants.cpp), and a tree of
 // tests that tells them apart:
 //
-//   n:        1     4     16    45    128   256   512   1024
-//   rows      2     8     33    93    264   529   1057  2115     us
-//   mm 4      7     7     27    80    225   450   900   1800
-//   mm 16     20    20    20    60    150   300   600   1200
+//   n:        1     3     8     32    128   256   512   1024
+//   rows      2     6     17    66    264   529   1057  2115     us
+//   mm 4      7     7     14    56    225   450   900   1800
+//   mm 16     20    20    20    40    150   300   600   1200
 //
-//   n >= 8: "mm 16"
-//   n >= 2: "mm 4"
+//   n >= 16: "mm 16"
+//   n >= 5: "mm 4"
 //   "rows"
 //
 // Where a symbol may be 1, what is best there may be a schedule of the pattern with this 1 written in

@@ -97,7 +97,7 @@ TEST_CASE("steps of lengths: sound is tuned by its frames") {
                                           .attend()
                                           .symbols();
   CHECK(symbolText(symbols[1]) == "n = 425..9223372036854775807 opt length of 80 divisor 1");
-  CHECK(sizesOf(symbols) == Sizes{425, 1280, 10240, 40960});
+  CHECK(sizesOf(symbols) == Sizes{425, 640, 10240, 40960});
   CHECK(optValues(symbols).back() == 10240);
   CHECK(tunedSizes(symbols).size() == 8); // as many as of texts
 }
@@ -125,17 +125,17 @@ TEST_CASE("steps of lengths: blocks of elements are elements") {
   Result<ExprProgram> program = lowerGraph(*graph);
   if (!program.ok())
     FAIL(problems(program.errors()));
-  CHECK(sizesOf(program->symbols) == Sizes{1, 16, 128, 512});
+  CHECK(sizesOf(program->symbols) == Sizes{1, 8, 128, 512});
 }
 
 TEST_CASE("steps of lengths: ranges, divisors and sizes that the user favours") {
   const auto sizes = [](const std::string &symbol) {
     return sizesOf(Sound(symbol).conv(64, 20, 20).conv(64, 3, 1).symbols());
   };
-  CHECK(sizes("60" + kOpen + "20") == Sizes{60, 320, 2560, 10240});
-  CHECK(sizes("60" + kOpen + "48") == Sizes{96, 336, 2592, 10272});
-  CHECK(sizes("60..5000 opt any divisor 1") == Sizes{60, 320, 2560, 5000});
-  CHECK(sizes("60..60000 opt any divisor 1") == Sizes{60, 320, 2560, 10240, 60000});
+  CHECK(sizes("60" + kOpen + "20") == Sizes{60, 160, 2560, 10240});
+  CHECK(sizes("60" + kOpen + "48") == Sizes{96, 192, 2592, 10272});
+  CHECK(sizes("60..5000 opt any divisor 1") == Sizes{60, 160, 2560, 5000});
+  CHECK(sizes("60..60000 opt any divisor 1") == Sizes{60, 160, 2560, 10240, 60000});
   CHECK(sizes("60..60000 opt length divisor 1") == Sizes{60, 128, 512}); // as the graph says
   CHECK(sizes("60..60000 opt 1000 divisor 1") == Sizes{1000});
 }

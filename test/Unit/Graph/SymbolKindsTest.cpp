@@ -43,7 +43,7 @@ TEST_CASE("chosen sizes: a batch of texts, whatever their symbols are called") {
                   kAttention);
     const size_t batch = first == std::string("b") ? 0 : 1;
     CHECK(sizesOf(chosen, batch) == Sizes{1, 8});
-    CHECK(sizesOf(chosen, 1 - batch) == Sizes{1, 16, 128, 512});
+    CHECK(sizesOf(chosen, 1 - batch) == Sizes{1, 8, 128, 512});
     CHECK(tunedSizes(chosen).size() == 8);
     CHECK(optValues(chosen) == (batch == 0 ? Sizes{1, 128} : Sizes{128, 1}));
   }
@@ -59,7 +59,7 @@ TEST_CASE("chosen sizes: a batch of texts, whatever their symbols are called") {
       symbolsOf({"n = " + kOpen + " opt any divisor 1", "b = " + kOpen + " opt any divisor 1"},
                 "input %i: f32[n,b,8]\n%x: f32[b,n,8] = Transpose(%i) {perm = [1, 0, 2]} @i\n" +
                     kAttention.substr(kAttention.find('\n') + 1));
-  CHECK(sizesOf(steps, 0) == Sizes{1, 16, 128, 512});
+  CHECK(sizesOf(steps, 0) == Sizes{1, 8, 128, 512});
 }
 
 TEST_CASE("chosen sizes: rows alone, images, ranges and divisors") {

@@ -16,7 +16,7 @@ const ExprProgram &pattern() {
   return rows;
 }
 
-/// Schedules that take these seconds at n of 1, 16, 128 and 512.
+/// Schedules that take these seconds at n of 1, 8, 128 and 512.
 PlannedPattern planned(std::vector<std::vector<double>> seconds, int launches = 1) {
   PlannedPattern out{&pattern(), {}, launches};
   for (size_t s = 0; s < seconds.size(); ++s) {
