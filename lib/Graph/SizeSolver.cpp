@@ -103,8 +103,7 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
     if (standsOn(kUsual))
       return Answer::Open;
   }
-  const bool isAssumed = need == Need::Likely || need == Need::Preferred;
-  const bool isEnough = need != Need::Solved && !isAssumed; // a test
+  const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
   State next = now;
   Answer answer = apply(next, rule);
   if (answer == Answer::Never)
@@ -130,16 +129,25 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   }
   if (next.found.size() == now.found.size())
     return answer;
-  if ((need == Need::Declared || need == Need::Preferred) && overrulesUser(next))
+  if (need == Need::Declared && overrulesUser(next))
     return Answer::Open;
-  if (isAssumed || need == Need::Declared) {
-    (isAssumed ? pending : declared).push_back(rule);
+  if (need == Need::Likely || need == Need::Declared) {
+    (need == Need::Likely ? pending : declared).push_back(rule);
     return answer;
   }
   now = std::move(next);
   forced.push_back(rule);
   foundForced = true;
   return answer;
+}
+
+void SizeSolver::suppose(const std::vector<SizeRule> &rules) {
+  State next = now;
+  for (const SizeRule &rule : rules)
+    if (isTooLarge(rule.left) || isTooLarge(rule.right) || apply(next, rule) != Answer::Holds)
+      return;
+  if (next.found.size() != now.found.size() && !overrulesUser(next))
+    pending.insert(pending.end(), rules.begin(), rules.end());
 }
 
 bool SizeSolver::overrulesUser(const State &next) const {
@@ -153,6 +161,13 @@ bool SizeSolver::overrulesUser(const State &next) const {
     if (isFixed || before.min != after.min || before.max != after.max ||
         before.divisor != after.divisor)
       return true;
+    // One that is another size has that one's room.
+    if (const auto is = now.replaced.find(static_cast<SymbolId>(s)); is != now.replaced.end()) {
+      const DimExpr::Range was = is->second.range(now.symbols),
+                           left = is->second.range(next.symbols);
+      if (was.min != left.min || was.max != left.max)
+        return true;
+    }
   }
   return false;
 }

@@ -9,11 +9,10 @@ namespace fusec {
 
 /// How a rule has to hold for what stands on it.
 enum class Need {
-  Solved,    // shapes take it for granted
-  Likely,    // likewise; but there is another way, less likely, to fulfil what the node needs
-  Preferred, // likewise, and what the user says comes first
-  Tested,    // shapes stand as they are: a test is enough
-  Case,      // likewise, where shapes serve more than the likely way, which may lead nowhere
+  Solved, // shapes take it for granted
+  Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
+  Tested, // shapes stand as they are: a test is enough
+  Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
   Unlikely, // likewise, where the likely way is no symbol's to solve: when nothing else has led anywhere
   Declared // likewise, by the model of what its nodes make: what these and the user say comes first
 };
@@ -39,10 +38,9 @@ public:
   SymbolId symbol(const Symbol &range, bool given);
 
   DimExpr canonical(const DimExpr &size) const;
-  /// canonical(), and of sizes that are equal for all values of their symbol, though not as expressions, the first one.
+  /// canonical(), and of sizes that are equal for all values of their symbol, though not as expressions, the first one:
+  /// who asks for a form makes it the one that others are given.
   DimExpr unified(const DimExpr &size);
-  /// From here on, unified() gives this form of a size that it has not given in another one.
-  void prefer(const DimExpr &form) { unified(form); }
   /// The one size that is left for a symbol, or the symbol's expression.
   DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
 
@@ -51,6 +49,9 @@ public:
   /// `mayBeLeftOut`: a run may leave the node out. With `isTaken` a test is of runs alone that do not.
   Answer require(const SizeRule &rule, Need need, bool mayBeLeftOut = false,
                  const IsTaken &isTaken = {});
+  /// Assumes rules that shapes can do without: all of them, or none where one of them finds nothing, or overrules what
+  /// the user says. What must be so afterwards takes them back.
+  void suppose(const std::vector<SizeRule> &rules);
   /// Until leaveBranch(), what is asked is a branch's, by a name of its own; branches may lie in each other. What
   /// determines a symbol there is solved for the branch alone, and tested in runs that take it.
   void enterBranch(const std::string &name, const IsTaken &isTaken);

@@ -20,18 +20,17 @@ int precision(DType type) {
 }
 
 constexpr size_t kMostLimits = 16;
-/// No limit forbids sizes up to this.
-constexpr int64_t kUsualSize = 1 << 20;
+/// No limit forbids sizes up to this: a minute and a half of sound, and more tokens than a model takes.
+constexpr int64_t kUsualSize = 1 << 22;
 
 bool isPowerOfTwo(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
-/// Whether it is within the limit, on both sides of 0, at sizes as large as usual ones may be.
-bool isUsually(const DimExpr &num, int64_t limit, const std::vector<Symbol> &symbols) {
-  std::vector<int64_t> values;
-  for (const Symbol &s : symbols)
-    values.push_back(std::min(s.max, std::max(s.min, kUsualSize)));
-  const std::optional<int64_t> made = num.evaluate(values);
-  return made && *made > -limit && *made < limit;
+/// Whether it is within the limit, on both sides of 0, at all sizes but those beyond the usual ones.
+bool isUsually(const DimExpr &num, int64_t limit, std::vector<Symbol> symbols) {
+  for (Symbol &s : symbols)
+    s.max = std::min(s.max, std::max(s.min, kUsualSize));
+  const DimExpr::Range r = num.range(symbols);
+  return r.min > -limit && r.max < limit;
 }
 
 std::vector<SizeRule> limitsOfBoth(const FloatFraction &a, const FloatFraction &b) {
@@ -49,25 +48,27 @@ void addLimits(std::vector<SizeRule> &to, const std::vector<SizeRule> &from) {
       to.push_back(limit);
 }
 
-DimExpr truncated(const DimExpr &num, const DimExpr &den) {
+DimExpr truncatedQuotient(const DimExpr &num, const DimExpr &den) {
   return floorDiv(max(num, DimExpr(0)), den) - floorDiv(max(num * DimExpr(-1), DimExpr(0)), den);
 }
 
-DimExpr whole(const FloatFraction &f, const std::vector<Symbol> &symbols) {
+DimExpr wholePart(const FloatFraction &f, const std::vector<Symbol> &symbols) {
   return f.num.range(symbols).min >= 0 ? floorDiv(f.num, DimExpr(f.den))
-                                       : truncated(f.num, DimExpr(f.den));
+                                       : truncatedQuotient(f.num, DimExpr(f.den));
 }
 
-std::optional<FloatFraction> inType(DType type, FloatFraction f,
-                                    const std::vector<Symbol> &symbols) {
+std::optional<FloatFraction> exactIn(DType type, FloatFraction f,
+                                     const std::vector<Symbol> &symbols) {
   const auto r = f.num.range(symbols);
   const int64_t limit = int64_t(1) << precision(type);
   const bool isWithin = r.min > -limit && r.max < limit;
   if (f.den < 1 || f.den >= limit || (!isWithin && !isUsually(f.num, limit, symbols)))
     return std::nullopt;
   const auto add = [&](const DimExpr &left, const DimExpr &right) {
-    addLimits(f.limits, {{SizeRule::Kind::AtLeast, left, right, "", "",
-                          "what computes a size in floats must be exact"}});
+    addLimits(
+        f.limits,
+        {{SizeRule::Kind::AtLeast, left, right, "", "",
+          "what computes a size in floats must be exact, unless --dim gives a larger range"}});
   };
   if (r.max >= limit)
     add(limit - 1, f.num);
@@ -79,22 +80,23 @@ std::optional<FloatFraction> inType(DType type, FloatFraction f,
   return f;
 }
 
-std::optional<FloatFraction> apply(Op op, DType type, const FloatFraction &a,
-                                   const FloatFraction *b, const std::vector<Symbol> &symbols) {
+std::optional<FloatFraction> fractionOf(Op op, DType type, const FloatFraction &a,
+                                        const FloatFraction *b,
+                                        const std::vector<Symbol> &symbols) {
   if (op == Op::Floor)
-    return inType(type, {floorDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
+    return exactIn(type, {floorDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
   if (op == Op::Ceil)
-    return inType(type, {ceilDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
+    return exactIn(type, {ceilDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);
   if (a.rounded)
     return std::nullopt;
   if (op == Op::Cast || (op == Op::Round && a.den == 1))
-    return inType(type, a, symbols);
+    return exactIn(type, a, symbols);
   if (!b || b->rounded)
     return std::nullopt;
   const int64_t common = std::lcm(a.den, b->den); // below 2^53: both are powers of two
   const DimExpr left = a.num * DimExpr(common / a.den), right = b->num * DimExpr(common / b->den);
   const auto make = [&](DimExpr num, int64_t den) {
-    return inType(type, {std::move(num), den, false, limitsOfBoth(a, *b)}, symbols);
+    return exactIn(type, {std::move(num), den, false, limitsOfBoth(a, *b)}, symbols);
   };
   switch (op) {
   case Op::Add: return make(left + right, common);

@@ -20,16 +20,16 @@ void addLimits(std::vector<SizeRule> &to, const std::vector<SizeRule> &from);
 
 /// `f` as a float of this type, with the limits within which that holds it exactly; nothing where these forbid usual
 /// sizes.
-std::optional<FloatFraction> inType(DType type, FloatFraction f,
-                                    const std::vector<Symbol> &symbols);
+std::optional<FloatFraction> exactIn(DType type, FloatFraction f,
+                                     const std::vector<Symbol> &symbols);
 /// What an operation makes of a float or of two; nothing where that is no such fraction. `b`: nullptr where there is
 /// none.
-std::optional<FloatFraction> apply(DimProgram::Op op, DType type, const FloatFraction &a,
-                                   const FloatFraction *b, const std::vector<Symbol> &symbols);
+std::optional<FloatFraction> fractionOf(DimProgram::Op op, DType type, const FloatFraction &a,
+                                        const FloatFraction *b, const std::vector<Symbol> &symbols);
 /// The integer that a cast makes of it.
-DimExpr whole(const FloatFraction &f, const std::vector<Symbol> &symbols);
+DimExpr wholePart(const FloatFraction &f, const std::vector<Symbol> &symbols);
 
 /// The quotient towards zero, of a divisor above it.
-DimExpr truncated(const DimExpr &num, const DimExpr &den);
+DimExpr truncatedQuotient(const DimExpr &num, const DimExpr &den);
 
 } // namespace fusec

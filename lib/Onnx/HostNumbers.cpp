@@ -70,7 +70,7 @@ Id HostNumbers::real(DType type, double value) {
   for (int64_t den = 1; den <= int64_t(1) << 24 && !n.fraction; den *= 2)
     if (const double num = rounded * static_cast<double>(den);
         std::floor(num) == num && std::abs(num) < 0x1p53)
-      n.fraction = inType(type, {DimExpr(static_cast<int64_t>(num)), den, false}, symbols);
+      n.fraction = exactIn(type, {DimExpr(static_cast<int64_t>(num)), den, false}, symbols);
   return add(std::move(n));
 }
 
@@ -131,7 +131,7 @@ std::optional<DimExpr> HostNumbers::integers(Op op, const DimExpr &a, const DimE
   const bool natural = a.range(symbols).min >= 0;
   if (op == Op::Mod || (op == Op::Rem && natural))
     return mod(a, b);
-  const DimExpr quotient = natural ? floorDiv(a, b) : truncated(a, b);
+  const DimExpr quotient = natural ? floorDiv(a, b) : truncatedQuotient(a, b);
   return op == Op::Div ? quotient : a - quotient * b;
 }
 
@@ -202,15 +202,15 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
   }
   const auto &fraction = at(args[0]).fraction;
   if (isInteger(type) && op == Op::Cast && fraction && fraction->limits.empty())
-    return integer(type, whole(*fraction, symbols));
+    return integer(type, wholePart(*fraction, symbols));
   if (n.depth > kMaxDepth)
     return std::nullopt;
   n.range = fusec::rangeOf(n.instr, this->type(args[0]), ranges, symbols);
   if (isFloat(type) && op == Op::Cast && a) {
-    n.fraction = inType(type, {*a, 1, false}, symbols);
+    n.fraction = exactIn(type, {*a, 1, false}, symbols);
   } else if (isFloat(type) && op != Op::Select && fraction) {
     const auto *b = args[1] < 0 ? nullptr : &at(args[1]).fraction;
-    n.fraction = fusec::apply(op, type, *fraction, b && *b ? &**b : nullptr, symbols);
+    n.fraction = fractionOf(op, type, *fraction, b && *b ? &**b : nullptr, symbols);
   }
   return add(std::move(n));
 }
@@ -245,18 +245,29 @@ std::optional<DimExpr> HostNumbers::size(Id x, const std::string &node) {
 std::vector<SizeRule> HostNumbers::limits(Id x) const {
   std::vector<SizeRule> all;
   std::set<Id> seen;
-  const auto collect = [&](auto &self, Id id) -> void {
+  const auto collect = [&](auto &self,
+                           Id id) -> bool { // false: it would be no expression within any limits
     const Number &n = at(id);
-    if (n.dim || !isInteger(n.type) || !seen.insert(id).second)
-      return;
-    if (n.instr.op == Op::Cast && at(n.instr.args[0]).fraction)
-      addLimits(all, at(n.instr.args[0]).fraction->limits);
-    else if (n.instr.op == Op::Cast || (n.instr.op >= Op::Add && n.instr.op <= Op::Max))
-      for (size_t a = 0; a < static_cast<size_t>(numOperands(n.instr.op)); ++a)
-        self(self, n.instr.args[a]);
+    if (n.dim || !seen.insert(id).second)
+      return true;
+    if (!isInteger(n.type))
+      return false;
+    const Id first = n.instr.args[0], second = n.instr.args[1];
+    switch (n.instr.op) {
+    case Op::Cast:
+      if (!at(first).fraction)
+        return self(self, first);
+      addLimits(all, at(first).fraction->limits);
+      return true;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Min:
+    case Op::Max: return self(self, first) && self(self, second);
+    default: return false;
+    }
   };
-  collect(collect, x);
-  return all;
+  return collect(collect, x) ? all : std::vector<SizeRule>();
 }
 
 std::optional<DimExpr> HostNumbers::knownSize(Id x) const {

@@ -44,7 +44,7 @@ public:
   /// An integer or bool as an expression, over new symbols that are defined by programs where it is none itself.
   /// `node` asks for it. Nothing where these would be too large.
   std::optional<DimExpr> size(Id x, const std::string &node);
-  /// What has to be so for an integer made of floats to be an expression: within these limits they are exact. Nothing
+  /// What has to be so for an integer made of floats to be an expression: within these limits they are exact. None
   /// where it is one, or would be none in any case.
   std::vector<SizeRule> limits(Id x) const;
   /// Its expression, or what size() has made of it.

@@ -43,9 +43,13 @@ std::optional<std::vector<DimExpr>> NodeImporter::knownOf(ValueId value) const {
 }
 
 void NodeImporter::preferExact(HostNumbers::Id x) const {
-  if (builder.frame->branch == nullptr) // what some runs leave out limits nothing
-    for (const SizeRule &limit : builder.knownValues.numbers.limits(x))
-      require(limit, Need::Preferred);
+  // What some runs leave out limits nothing.
+  if (builder.frame->branch || builder.isInLoop())
+    return;
+  std::vector<SizeRule> limits = builder.knownValues.numbers.limits(x);
+  for (SizeRule &limit : limits)
+    std::tie(limit.node, limit.op) = std::tie(nodeName, opType);
+  builder.solver().suppose(limits);
 }
 
 std::optional<DimExpr> NodeImporter::sizeOf(HostNumbers::Id x) const {

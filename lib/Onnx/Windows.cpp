@@ -81,8 +81,8 @@ Result<PaddedData> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, Valu
   for (size_t open : w.open) {
     const int64_t axis = axisOf(open), stride = w.strides[open],
                   extent = (w.kernel[open] - 1) * w.dilations[open] + 1;
-    // One window for each multiple of the stride.
-    n.graphBuilder().solver().prefer(
+    // One window for each multiple of the stride: the form of it that others are to be given.
+    n.graphBuilder().solver().unified(
         ceilDiv(n.shapeOf(x)[static_cast<size_t>(axis)], DimExpr(stride)));
     // The last window begins at the last multiple of the stride, `rest` in front of the last element.
     FUSEC_TRY(ValueId size, n.emitOne(OpKind::Shape, {x}, {{"start", axis}, {"end", axis + 1}}));

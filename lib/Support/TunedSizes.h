@@ -40,7 +40,7 @@ std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols)
 /// computed symbols and sizes that depend on data.
 std::vector<std::vector<int64_t>> tunedSizesOfEach(const std::vector<Symbol> &symbols);
 
-/// "1, 16 and 128".
+/// "1, 8 and 128".
 std::string sizesText(const std::vector<int64_t> &sizes);
 
 /// Gives symbols with a definition what it makes of the values of those in front, or the nearest that they may have,

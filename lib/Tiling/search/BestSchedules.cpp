@@ -173,7 +173,7 @@ int64_t multipleOf(const DimExpr &extent, const std::vector<Symbol> &symbols) {
 
 /// A contraction whose tiles may be cut pays for its checks in code size and branches: a variant for symbols that are
 /// multiples of 16 goes without. It runs where those that the pattern is tuned for are such multiples; others would
-/// double its code for sizes that seldom run, such as batches of 16.
+/// double its code for sizes that seldom run, such as 16 rows of what is tuned for 8.
 Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &best,
                                                       const BoundSchedule &bound,
                                                       const ExprProgram &pattern,

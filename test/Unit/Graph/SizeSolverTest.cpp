@@ -371,6 +371,37 @@ TEST_CASE("remainders tell which sizes are equal") {
   CHECK(s.equal("floordiv(w, 2)", "floordiv(w + 4, 2)") == Answer::Never);
 }
 
+TEST_CASE(
+    "limits that shapes can do without are assumed together, where the user says nothing else") {
+  const auto suppose = [](Sizes &s, const std::vector<std::string> &most) {
+    std::vector<SizeRule> rules;
+    for (const std::string &size : most)
+      rules.push_back({Kind::AtLeast, s.dim("100"), s.dim(size), "node", "Op", "limit"});
+    s.solver.suppose(rules);
+    return s.solver.endRound();
+  };
+  Sizes both({"n", "m"});
+  CHECK(suppose(both, {"n", "m*2"}));
+  CHECK(both.symbol("n").max == 100);
+  CHECK(both.symbol("m").max == 50);
+
+  Sizes open({"n", "m"}); // no symbol solves the second one
+  CHECK(!suppose(open, {"n", "n + m"}));
+  CHECK(open.symbol("n").max == INT64_MAX);
+
+  Sizes given({});
+  given.solver.symbol({"n"}, false);
+  given.solver.symbol({"m", 1, 1, 1000}, true);
+  given.solver.symbol({"k"}, false);
+  CHECK(!suppose(given, {"m"}));
+  CHECK(given.equal("m", "n") == Answer::Holds); // and what the user's size turns out to be
+  while (given.solver.endRound())
+    given.solver.beginRound();
+  CHECK(!suppose(given, {"n"}));
+  CHECK(suppose(given, {"k"}));
+  CHECK(given.symbol("m").max == 1000);
+}
+
 TEST_CASE("a size that has to be large enough bounds what it is made of") {
   Sizes s({"h", "w"});
   CHECK(s.ask(Kind::AtLeast, "floordiv(floordiv(h - 3, 2) - 2, 2) + 1", "1", Need::Tested) ==

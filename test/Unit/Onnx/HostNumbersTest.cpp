@@ -72,6 +72,19 @@ TEST_CASE("the length of a range of floats is an expression within the limits of
   CHECK(!isLimited(all.make(Op::Mul, n, m)));
   CHECK(!isLimited(all.floats(all.n(), DType::F16)));
   CHECK(!isLimited(all.make(Op::Mul, n, all.real(1.0 / 7))));
+  // Nor what falls with a size, and is too large where that is small.
+  CHECK(!isLimited(all.make(Op::Sub, all.real(16777215), all.make(Op::Mul, n, all.real(4)))));
+  Sizes short16(4096);
+  CHECK(
+      short16.numbers
+          .limits(*short16.numbers.cast(
+              DType::I64, short16.floats(short16.make(Op::Sub, short16.integer(4096), short16.n()),
+                                         DType::F16)))
+          .empty());
+  // Nor for what is no expression within them either.
+  const Id half = *all.numbers.cast(DType::I64, all.make(Op::Mul, n, all.real(0.5)));
+  CHECK(!all.numbers.limits(half).empty());
+  CHECK(all.numbers.limits(all.make(Op::Pow, half, all.m())).empty());
 }
 
 TEST_CASE("floats that are exact for all sizes leave expressions") {

@@ -69,7 +69,7 @@ const std::string kLayers =
 } // namespace
 
 TEST_CASE("size variants: a product of a few rows and of many") {
-  checkVariants(kProduct, {{1}, {2}, {3}, {7}, {16}, {17}, {37}, {128}, {200}}, 2);
+  checkVariants(kProduct, {{1}, {2}, {3}, {7}, {8}, {9}, {17}, {37}, {128}, {200}}, 2);
 }
 
 TEST_CASE("size variants: rows of a batch of texts") {
