@@ -190,9 +190,7 @@ TEST_CASE("a block's own buffer counts as long as its rows are, not as long as t
                       .input("x", "128,n")
                       .map("r", rows, "max(%x[i, j], 0.0)")
                       .map("y", rows, "neg(%r[i, j])"));
-  const double tile = 16 * 384 * 4; // of each tensor; that of %r takes the place of the one before
-  CHECK(fetched(pattern,
-                R"(schedule s units 1 lanes 8 {
+  const std::string text = R"(schedule s units 1 lanes 8 {
   axis i spatial (0) of e0, e1
   axis j spatial (1) of e0, e1
   edge r shared
@@ -200,8 +198,11 @@ TEST_CASE("a block's own buffer counts as long as its rows are, not as long as t
     seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
     seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
 }
-)",
-                3 * tile) == 8 * 2 * tile + tile);
+)";
+  const double tile = 16 * 384 * 4; // of each tensor; that of %r takes the place of the one before
+  CHECK(fetched(pattern, text, 3 * tile) == 8 * 2 * tile + tile);
+  const Schedule schedule = scheduleFrom(text, pattern);
+  CHECK(tiling::storageOf({schedule, pattern}).sharedBytes == 16 * 512 * 4); // room for the longest
 }
 
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
