@@ -81,7 +81,7 @@ std::optional<FloatFraction> exactIn(DType type, FloatFraction f,
 }
 
 std::optional<FloatFraction> fractionOf(Op op, DType type, const FloatFraction &a,
-                                        const FloatFraction *b,
+                                        const std::optional<FloatFraction> &b,
                                         const std::vector<Symbol> &symbols) {
   if (op == Op::Floor)
     return exactIn(type, {floorDiv(a.num, DimExpr(a.den)), 1, false, a.limits}, symbols);

@@ -22,10 +22,11 @@ void addLimits(std::vector<SizeRule> &to, const std::vector<SizeRule> &from);
 /// sizes.
 std::optional<FloatFraction> exactIn(DType type, FloatFraction f,
                                      const std::vector<Symbol> &symbols);
-/// What an operation makes of a float or of two; nothing where that is no such fraction. `b`: nullptr where there is
-/// none.
+/// What an operation makes of a float, or of two; nothing where that is no such fraction, and where it takes a second
+/// one and `b` is none.
 std::optional<FloatFraction> fractionOf(DimProgram::Op op, DType type, const FloatFraction &a,
-                                        const FloatFraction *b, const std::vector<Symbol> &symbols);
+                                        const std::optional<FloatFraction> &b,
+                                        const std::vector<Symbol> &symbols);
 /// The integer that a cast makes of it.
 DimExpr wholePart(const FloatFraction &f, const std::vector<Symbol> &symbols);
 

@@ -209,8 +209,8 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
   if (isFloat(type) && op == Op::Cast && a) {
     n.fraction = exactIn(type, {*a, 1, false}, symbols);
   } else if (isFloat(type) && op != Op::Select && fraction) {
-    const auto *b = args[1] < 0 ? nullptr : &at(args[1]).fraction;
-    n.fraction = fractionOf(op, type, *fraction, b && *b ? &**b : nullptr, symbols);
+    n.fraction =
+        fractionOf(op, type, *fraction, args[1] < 0 ? std::nullopt : at(args[1]).fraction, symbols);
   }
   return add(std::move(n));
 }
@@ -245,8 +245,8 @@ std::optional<DimExpr> HostNumbers::size(Id x, const std::string &node) {
 std::vector<SizeRule> HostNumbers::limits(Id x) const {
   std::vector<SizeRule> all;
   std::set<Id> seen;
-  const auto collect = [&](auto &self,
-                           Id id) -> bool { // false: it would be no expression within any limits
+  // False where it would be no expression within any limits.
+  const auto collect = [&](auto &self, Id id) -> bool {
     const Number &n = at(id);
     if (n.dim || !seen.insert(id).second)
       return true;

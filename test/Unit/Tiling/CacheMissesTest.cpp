@@ -49,6 +49,20 @@ double windows(const std::string &read, int tile, double ofBlock) {
   return (all - weights) / (1024.0 / tile) - result;
 }
 
+/// Of y [i, j] made of r [i, j]: a block makes its part of r, then of y.
+std::string pairInBlocksOf(const std::string &part) {
+  return R"(schedule s units 1 lanes 8 {
+  axis i spatial (0) of e0, e1
+  axis j spatial (1) of e0, e1
+  edge r shared
+  tree { block )" +
+         part + R"( {
+    seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
+    seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
+}
+)";
+}
+
 void checkWindows(const std::string &read, int tile, double bytes) {
   CHECK(windows(read, tile, bytes) == bytes);
 }
@@ -168,17 +182,7 @@ TEST_CASE("a block's own buffer does not crowd, whatever the rows of its tensor 
                                               .input("x", "128,1024")
                                               .map("r", "i:128, j:1024", "max(%x[i, j], 0.0)")
                                               .map("y", "i:128, j:1024", "neg(%r[i, j])"));
-  const double fetches = fetched(pattern,
-                                 R"(schedule s units 1 lanes 8 {
-  axis i spatial (0) of e0, e1
-  axis j spatial (1) of e0, e1
-  edge r shared
-  tree { block j:16 {
-    seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
-    seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
-}
-)",
-                                 256 << 10);
+  const double fetches = fetched(pattern, pairInBlocksOf("j:16"), 256 << 10);
   const double tile = 128 * kLine; // of each tensor; that of %r takes the place of the one before
   CHECK(fetches == 64 * 2 * tile + tile);
 }
@@ -190,15 +194,7 @@ TEST_CASE("a block's own buffer counts as long as its rows are, not as long as t
                       .input("x", "128,n")
                       .map("r", rows, "max(%x[i, j], 0.0)")
                       .map("y", rows, "neg(%r[i, j])"));
-  const std::string text = R"(schedule s units 1 lanes 8 {
-  axis i spatial (0) of e0, e1
-  axis j spatial (1) of e0, e1
-  edge r shared
-  tree { block i:16 {
-    seq i:1 { seq j:8 { lane j:1 { compute e0 } } }
-    seq i:1 { seq j:8 { lane j:1 { compute e1 } } } } }
-}
-)";
+  const std::string text = pairInBlocksOf("i:16");
   const double tile = 16 * 384 * 4; // of each tensor; that of %r takes the place of the one before
   CHECK(fetched(pattern, text, 3 * tile) == 8 * 2 * tile + tile);
   const Schedule schedule = scheduleFrom(text, pattern);
