@@ -70,7 +70,12 @@ private:
     return node.hasInput(i) ? rangeOf(graph, ranges, node.inputs[i]) : IntegerRange();
   }
 
+  /// Of some of the elements.
   static IntegerRange ends(const IntegerRange &range) { return {range.least, range.largest}; }
+  /// Of all elements, as one.
+  static IntegerRange whole(const IntegerRange &range) {
+    return {range.least, range.largest, range.areReached};
+  }
 
   IntegerRange transposed() const {
     IntegerRange own = operand(0);
@@ -93,7 +98,7 @@ private:
           static_cast<size_t>(graph.value(node.inputs[i]).shape[all.axis].constValue());
       const bool areApart = own.axis == all.axis && own.parts.size() == count;
       for (size_t k = 0; k < count; ++k)
-        all.parts.push_back(areApart ? own.parts[k] : ends(own));
+        all.parts.push_back(areApart ? own.parts[k] : whole(own));
     }
     return all;
   }

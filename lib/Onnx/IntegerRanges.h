@@ -10,6 +10,8 @@ namespace fusec {
 /// known is absent.
 struct IntegerRange {
   std::optional<DimExpr> least, largest;
+  /// Whether both ends are elements wherever the tensor has any: what does not hold of an end then holds of no run.
+  bool areReached = false;
   /// Ranges of the elements at each index of `axis`, as of the columns of places in a tensor; empty where they are not
   /// told apart.
   std::vector<IntegerRange> parts = {};

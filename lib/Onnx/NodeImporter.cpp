@@ -157,7 +157,7 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     builder.ramps.emplace(ids[0], *ramp);
     const auto [least, largest] = endsOf(*ramp, g.value(ids[0]).shape);
     if (!isTooLarge(least) && !isTooLarge(largest))
-      builder.integerRanges[ids[0]] = {least, largest};
+      builder.integerRanges[ids[0]] = {least, largest, true};
   }
   builder.frame->region->nodes.push_back(std::move(node));
   return ids;

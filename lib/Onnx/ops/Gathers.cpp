@@ -38,6 +38,20 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
+/// In every run `axis` of the data is as long as indices between these ends reach.
+Status requireReach(NodeImporter &n, size_t axis,
+                    const std::vector<std::pair<DimExpr, DimExpr>> &ends) {
+  const DimExpr size = n.shape(0)[axis];
+  const std::string text =
+      "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
+  for (const auto &[least, largest] : ends) {
+    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text));
+    if (least.range(n.symbols()).min < 0) // counts from the end
+      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text));
+  }
+  return success();
+}
+
 /// Constant indices lie within `axis`, and so do those that follow from sizes, in every run: a table of positions
 /// bounds the length of a text. Indices of the data are tested in the run, but for those that operators keep within.
 Status requireOwnIndices(NodeImporter &n, int64_t axis) {
@@ -49,13 +63,7 @@ Status requireOwnIndices(NodeImporter &n, int64_t axis) {
                                             " is out of range for an axis of size " +
                                             std::to_string(size.constValue()));
   const auto ends = endsOfIndices(n);
-  const std::string text =
-      "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
-  for (const auto &[least, largest] : ends) {
-    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text));
-    if (least.range(n.symbols()).min < 0) // counts from the end
-      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text));
-  }
+  FUSEC_CHECK(requireReach(n, static_cast<size_t>(axis), ends));
   const bool isKnown =
       !ends.empty() ||
       areWithin(rangeOf(n.graph(), n.graphBuilder().integerRanges, n.id(1)), size, n.symbols());
@@ -85,7 +93,9 @@ Status requireRows(NodeImporter &n, int64_t axis) {
     const bool areApart = range.axis == static_cast<size_t>(last) &&
                           static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
     const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
-    if (!areWithin(own, n.shape(0)[along], n.symbols()))
+    if (own.areReached && !builder.isConditional())
+      FUSEC_CHECK(requireReach(n, along, {{*own.least, *own.largest}}));
+    else if (!areWithin(own, n.shape(0)[along], n.symbols()))
       FUSEC_CHECK(requireIndices(n, make.slice(n.id(1), last, i, 1), along));
   }
   return success();

@@ -102,6 +102,27 @@ LEFT_OPEN = model("""g (int64 at, float[n,4] x) => (float[n,4] y) {
         else_branch = left () => (float[n,4] b) { b = Relu(x) }
     >
 }""")
+# As exporters read a mask whose sizes are its own: at every pair of places along two other lengths.
+PAIRS = """g (float[r,c] x, float[n,m] u) => (float[n,m] y) {
+    zero = Constant<value_int = 0>()
+    one = Constant<value_int = 1>()
+    first = Constant<value_ints = [0]>()
+    last = Constant<value_ints = [-1]>()
+    target = Shape(u)
+    n = Gather(target, zero)
+    m = Gather(target, one)
+    rows = Range(zero, n, one)
+    columns = Range(zero, m, one)
+    standing = Unsqueeze(rows, last)
+    lying = Unsqueeze(columns, first)
+    all_rows = Expand(standing, target)
+    all_columns = Expand(lying, target)
+    i = Unsqueeze(all_rows, last)
+    j = Unsqueeze(all_columns, last)
+    at = Concat<axis = -1>(i, j)
+    e = GatherND(x, at)
+    y = Mul(e, u)
+}"""
 FIRST = model("g (float[2,n] x, int64[1] at) => (float[2,k] y, int64[2,k] z) { y, z = TopK(x, at) }")
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -135,11 +156,13 @@ CASES = [
      [[-1, 0], [2, LEAST]]),
     ("left open", LEFT_OPEN, {"x": floats(0, 4)}, "at", [0], [1]),
     ("first", FIRST, {"x": floats(2, 3)}, "at", [[0], [3]], [[4], [-1], [LEAST], [MOST]]),
+    ("pairs", model(PAIRS), {"u": floats(3, 4)}, "x", [floats(3, 4), floats(5, 7)], [floats(2, 4), floats(3, 3)]),
     ("body", BODY, {"trips": longs(3), "w": floats(5, 4), "x": floats(4)}, "first", [2], [3]),
 ]
 
 # Operators keep these within their axis: nothing is left to test.
 WITHIN = {
+    "pairs": PAIRS,
     "largest": """g (float[6,8] x, float[8,3] w) => (float[6,3] y) {
         at = ArgMax<axis = 1, keepdims = 0>(x)
         y = Gather(w, at)
