@@ -29,9 +29,12 @@ Pass<GirKernel> ruleAlone(const RewriteRule &rule) {
 std::vector<Pass<GirKernel>> kernelPasses(bool isCpu) {
   std::vector<Pass<GirKernel>> passes = {girPass(
       "drop-unused-scratch", "drops scratch parameters that nothing accesses", dropUnusedScratch)};
-  if (isCpu)
+  if (isCpu) {
     passes.push_back(girPass(
         "delay-stores", "writes a row while the next one's functions are computed", delayStores));
+    passes.push_back(
+        girPass("turn-copies", "makes squares of copies that store along columns", turnCopies));
+  }
   passes.push_back(girPass(
       "insert-syncs", "inserts the barriers that shared and global buffers need", insertSyncs));
   passes.push_back(girPass("allocate", "gives shared buffers their offsets", allocate));

@@ -17,6 +17,11 @@ void simplify(GirKernel &kernel);
 /// Writes a row while the next one's functions are computed (a CPU's core waits for memory in between): see there.
 void delayStores(GirKernel &kernel);
 
+/// Makes squares of copies that store along columns, for the emitter to turn in registers (on a CPU): see there.
+void turnCopies(GirKernel &kernel);
+/// Rows of such a square, of a copy that comes to so many columns; 1 where it stays as it is.
+int64_t rowsOfTurnedCopy(int64_t turns, int64_t lanes);
+
 /// Drops scratch parameters that nothing accesses any more. Returns for each buffer there was whether it stays.
 std::vector<bool> dropUnusedScratch(GirKernel &kernel);
 
@@ -35,7 +40,7 @@ int64_t sharedAlignment(const GirKernel &kernel);
 int64_t registersPerLane(const GirKernel &kernel);
 
 /// What a kernel goes through behind its lowering, in the order in which the compiler runs it: unused scratch, on CPUs
-/// delayed stores, barriers, offsets.
+/// delayed stores and turned copies, barriers, offsets.
 std::vector<Pass<GirKernel>> kernelPasses(bool isCpu);
 /// Every pass and rule by name, for texts.
 std::vector<Pass<GirKernel>> girPasses();

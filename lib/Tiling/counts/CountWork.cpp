@@ -255,7 +255,7 @@ private:
     const NodeId read = reader.reads[operand.read];
     bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
     if (target.nearestIsCache) {
-      counts.stagedLoads += times * loadsOfStage(bound, operand, extents);
+      counts.stagedLoads += times * loadsOfStage(bound, operand, extents, target);
       findsPlaces = !reader.accesses[operand.read];
       if (findsPlaces)
         counts.gathers += copies * schedule.lanes;

@@ -1,9 +1,11 @@
 #include "Tiling/counts/LaneAccess.h"
 
+#include "Gir/Passes.h"
 #include "Tiling/schedule/PointEvaluator.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusec::tiling {
 
@@ -15,13 +17,19 @@ double elementsOf(const std::vector<int64_t> &extents) {
 }
 
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
-                    const std::vector<int64_t> &extents) {
+                    const std::vector<int64_t> &extents, const Target &target) {
   const EquationFacts &reader = bound.facts(operand.equation);
   const double elements = elementsOf(extents), vectors = elements / bound.schedule.lanes;
+  const CopyOrder order = copyOrder(bound, operand, extents);
   // Places that no formula names are gathers, which are counted by themselves.
-  const bool oneByOne =
-      !copyOrder(bound, operand, extents).sideBySide && reader.accesses[operand.read];
-  return (oneByOne ? elements : vectors) + vectors;
+  const double loads = !order.sideBySide && reader.accesses[operand.read] ? elements : vectors;
+  const size_t row = operand.digits.size() - 1; // of the buffer
+  if (order.digits[0] == row || extents[row] <= 1)
+    return loads + vectors;
+  const auto rows = double(rowsOfTurnedCopy(extents[row], bound.schedule.lanes));
+  if (rows == 1)
+    return loads + elements * kStoreCyclesALane * target.core.fmaPorts;
+  return loads + elements / rows + vectors * std::ceil(std::log2(rows));
 }
 
 /// Turns of the innermost such loop whose axis ends in a position that lies side by side.

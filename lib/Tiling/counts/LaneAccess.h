@@ -16,9 +16,10 @@ using StagedExtents = std::map<OperandIndex, std::vector<int64_t>>;
 
 double elementsOf(const std::vector<int64_t> &extents);
 
-/// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come one by one.
+/// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come, or go, one by
+/// one, but for what goes in squares whose rows turn in registers (Gir/TurnCopies.cpp).
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
-                    const std::vector<int64_t> &extents);
+                    const std::vector<int64_t> &extents, const Target &target);
 
 /// Turns of an Unroll loop around the lanes that lie side by side, where a leaf's loops have one: of what lanes that
 /// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.

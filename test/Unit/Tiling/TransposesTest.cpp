@@ -1,6 +1,8 @@
 // Maps that are read along one axis and written along another: tiles of vectors that are stored as columns.
 #include "Candidates.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/counts/LaneAccess.h"
+#include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
 
@@ -100,4 +102,32 @@ map y [h:12, s:128, d:64]
   %y = %x[s, h, d]
 )");
   CHECK(valueOf(bestSchedules(heads, target)).back().schedule.name == "map");
+}
+
+TEST_CASE("transposes: a CPU's stage across goes in squares, where rows divide it") {
+  // The keys of attention: contiguous along k, kept along j.
+  const ExprProgram scores = patternFrom(
+      ProgramText("scores", {})
+          .input("q", "12,64,32")
+          .input("x", "12,128,32")
+          .reduction("y", "h:12, i:64, j:128; k:32", "sum", "mul(%q[h, i, k], %x[h, j, k])"));
+  const Target target = targetNamed("x86-64-v4");
+  bool any = false;
+  for (const Schedule &schedule : valueOf(candidateSchedules(scores, target))) {
+    const tiling::BoundSchedule bound(schedule, scores);
+    for (const Operand &operand : schedule.operands) {
+      const std::vector<int64_t> square = {32, 32};
+      if (operand.level != MemLevel::Shared || operand.digits.size() != 2 ||
+          tiling::copyOrder(bound, operand, square).digits[0] != 0)
+        continue;
+      any = true;
+      const auto loads = [&](int64_t columns) {
+        return tiling::loadsOfStage(bound, operand, {32, columns}, target);
+      };
+      CHECK(loads(32) == 64 * (1 + 1 + 4)); // vectors: a load, a store and log2(16) shuffles
+      CHECK(loads(22) == 44 + 64 + 44 * 4); // two rows of 11 in place of 16
+      CHECK(loads(3) == 6 + 96 * 1.5 * 2);  // lane by lane, in which time two vectors are loaded
+    }
+  }
+  CHECK(any);
 }
