@@ -70,9 +70,9 @@ private:
     return node.hasInput(i) ? rangeOf(graph, ranges, node.inputs[i]) : IntegerRange();
   }
 
-  /// Of some of the elements.
+  /// What holds of some of the elements.
   static IntegerRange ends(const IntegerRange &range) { return {range.least, range.largest}; }
-  /// Of all elements, as one.
+  /// What holds of all elements, as one.
   static IntegerRange whole(const IntegerRange &range) {
     return {range.least, range.largest, range.areReached};
   }

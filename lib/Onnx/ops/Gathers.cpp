@@ -38,17 +38,15 @@ std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
   return ends.size() <= kMostPairs ? ends : decltype(ends)();
 }
 
-/// In every run `axis` of the data is as long as indices between these ends reach.
-Status requireReach(NodeImporter &n, size_t axis,
+/// In every run `axis` of the data, of this size, is as long as indices between these ends reach; those below 0 count
+/// from its end.
+Status requireReach(const SizeCheck &sizes, const DimExpr &size, int64_t axis,
                     const std::vector<std::pair<DimExpr, DimExpr>> &ends) {
-  const DimExpr size = n.shape(0)[axis];
   const std::string text =
       "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
-  for (const auto &[least, largest] : ends) {
-    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text));
-    if (least.range(n.symbols()).min < 0) // counts from the end
-      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text));
-  }
+  for (const auto &[least, largest] : ends)
+    for (const DimExpr &reached : {largest + DimExpr(1), least * DimExpr(-1)})
+      FUSEC_CHECK(sizes.noLess(size, reached, text));
   return success();
 }
 
@@ -63,7 +61,7 @@ Status requireOwnIndices(NodeImporter &n, int64_t axis) {
                                             " is out of range for an axis of size " +
                                             std::to_string(size.constValue()));
   const auto ends = endsOfIndices(n);
-  FUSEC_CHECK(requireReach(n, static_cast<size_t>(axis), ends));
+  FUSEC_CHECK(requireReach(n.sizes(), size, axis, ends));
   const bool isKnown =
       !ends.empty() ||
       areWithin(rangeOf(n.graph(), n.graphBuilder().integerRanges, n.id(1)), size, n.symbols());
@@ -94,7 +92,8 @@ Status requireRows(NodeImporter &n, int64_t axis) {
                           static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
     const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
     if (own.areReached && !builder.isConditional())
-      FUSEC_CHECK(requireReach(n, along, {{*own.least, *own.largest}}));
+      FUSEC_CHECK(
+          requireReach(n.sizes(), n.shape(0)[along], axis + i, {{*own.least, *own.largest}}));
     else if (!areWithin(own, n.shape(0)[along], n.symbols()))
       FUSEC_CHECK(requireIndices(n, make.slice(n.id(1), last, i, 1), along));
   }

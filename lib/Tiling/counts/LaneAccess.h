@@ -16,8 +16,8 @@ using StagedExtents = std::map<OperandIndex, std::vector<int64_t>>;
 
 double elementsOf(const std::vector<int64_t> &extents);
 
-/// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come, or go, one by
-/// one, but for what goes in squares whose rows turn in registers (Gir/TurnCopies.cpp).
+/// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come, or go, one
+/// by one, but for what goes in squares whose rows turn in registers (Gir/TurnCopies.cpp).
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents, const Target &target);
 
