@@ -77,14 +77,16 @@ private:
     bool only = true;
     std::set<BufferId> stored, read;
     forEachStmt(lanes.body, [&](const Stmt &s) {
+      std::set<BufferId> own;
       for (NodeId id : kernel.body.reachable(exprRoots(s)))
         if (const Scalar &node = kernel.body[id];
             node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
-          read.insert(node.index);
-      if (s.kind != StmtKind::Store) {
-        only = only && s.kind == StmtKind::If;
+          own.insert(node.index);
+      if (s.kind != StmtKind::Store) { // what data decide is no edge of a square
+        only = only && s.kind == StmtKind::If && own.empty();
         return;
       }
+      read.merge(own);
       stored.insert(s.buffer);
       const auto along = distanceOf(kernel, s.buffer, s.indices, turn),
                  across = distanceOf(kernel, s.buffer, s.indices, lanes.var);
