@@ -17,15 +17,15 @@
 //     }
 //   }
 //
-// Every element is stored as before, in another order. Not handled: trips that no constant tells, and those that few
-// rows divide (rowsOfTurnedCopy).
+// Every element is stored as before, in another order: none is stored twice, since what turns, rounds and lanes store
+// lies apart. That is asked of distances in Shared buffers, which are constants. Not handled: trips that no constant
+// tells, those that few rows divide (rowsOfTurnedCopy), and several stores in a turn.
 #include "Gir/Distance.h"
 #include "Gir/Passes.h"
 #include "Gir/StatementPaths.h"
 #include "Gir/Walk.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fusec {
 namespace {
@@ -67,34 +67,53 @@ private:
     if (!isLoop(s, LoopKind::Seq) || kernel.body[s.trip].op != ScalarOp::Const)
       return 1;
     const Stmt *lanes = lanesOf(s);
-    if (!lanes || dependsOn(kernel, s.body[0].trip, s.var) || !storesColumns(*lanes, s.var))
+    if (!lanes || dependsOn(kernel, s.body[0].trip, s.var) || !storesColumns(s, *lanes))
       return 1;
     return rowsOfTurnedCopy(kernel.body[s.trip].imm, kernel.lanes);
   }
 
-  /// Whether all that the lanes do is to store along columns what they do not read.
-  bool storesColumns(const Stmt &lanes, VarId turn) const {
-    bool only = true;
-    std::set<BufferId> stored, read;
-    forEachStmt(lanes.body, [&](const Stmt &s) {
-      std::set<BufferId> own;
-      for (NodeId id : kernel.body.reachable(exprRoots(s)))
-        if (const Scalar &node = kernel.body[id];
-            node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
-          own.insert(node.index);
-      if (s.kind != StmtKind::Store) { // what data decide is no edge of a square
-        only = only && s.kind == StmtKind::If && own.empty();
-        return;
-      }
-      read.merge(own);
-      stored.insert(s.buffer);
-      const auto along = distanceOf(kernel, s.buffer, s.indices, turn),
-                 across = distanceOf(kernel, s.buffer, s.indices, lanes.var);
-      only = only && kernel.buffers[s.buffer].level != MemLevel::Register && along && across &&
-             along->isConst(1) && !across->isConst(0) && !across->isConst(1);
+  bool readsAny(const std::vector<NodeId> &roots) const {
+    return std::ranges::any_of(kernel.body.reachable(roots), [&](NodeId id) {
+      const ScalarOp op = kernel.body[id].op;
+      return op == ScalarOp::Read || op == ScalarOp::ReadIf;
     });
-    return only && !stored.empty() &&
-           std::ranges::none_of(stored, [&](BufferId id) { return read.contains(id); });
+  }
+
+  bool reads(const Stmt &s, BufferId buffer) const {
+    return std::ranges::any_of(kernel.body.reachable(exprRoots(s)), [&](NodeId id) {
+      const Scalar &node = kernel.body[id];
+      return (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && node.index == buffer;
+    });
+  }
+
+  /// Whether all that the lanes do is to store at one place, along columns and each at an element of its own, what does
+  /// not hang on others. What data decide is no edge of a square.
+  bool storesColumns(const Stmt &copy, const Stmt &lanes) const {
+    const Stmt *store = nullptr;
+    bool only = true;
+    forEachStmt(lanes.body, [&](const Stmt &s) {
+      if (s.kind == StmtKind::If)
+        only = only && !readsAny({s.predicate});
+      else if (s.kind != StmtKind::Store)
+        only = false;
+      else if (!store)
+        store = &s;
+      else // the other half of an If
+        only = only && s.buffer == store->buffer && s.indices == store->indices;
+    });
+    if (!only || !store || kernel.buffers[store->buffer].level != MemLevel::Shared ||
+        readsAny(store->indices))
+      return false;
+    forEachStmt(lanes.body, [&](const Stmt &s) { only = only && !reads(s, store->buffer); });
+    const auto distance = [&](VarId var) {
+      const auto d = distanceOf(kernel, store->buffer, store->indices, var);
+      return d && d->isConst() ? d->constValue() : 0;
+    };
+    const int64_t across = distance(lanes.var);
+    const Stmt &round = copy.body[0];
+    const bool areApart =
+        round.loop == LoopKind::Lane || distance(round.var) >= across * kernel.lanes;
+    return only && distance(copy.var) == 1 && across >= kernel.body[copy.trip].imm && areApart;
   }
 
   void turn(Stmt &copy, int64_t rows) {
@@ -129,7 +148,7 @@ private:
 } // namespace
 
 int64_t rowsOfTurnedCopy(int64_t turns, int64_t lanes) {
-  constexpr int64_t kFewest = 4; // below that a square saves no stores
+  constexpr int64_t kFewest = 4; // smaller squares are not worth their code
   for (int64_t rows = std::min(turns, lanes); rows >= kFewest; --rows)
     if (turns % rows == 0)
       return rows;

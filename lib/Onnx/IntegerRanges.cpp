@@ -72,10 +72,6 @@ private:
 
   /// What holds of some of the elements.
   static IntegerRange ends(const IntegerRange &range) { return {range.least, range.largest}; }
-  /// What holds of all elements, as one.
-  static IntegerRange whole(const IntegerRange &range) {
-    return {range.least, range.largest, range.areReached};
-  }
 
   IntegerRange transposed() const {
     IntegerRange own = operand(0);
@@ -97,8 +93,11 @@ private:
       const auto count =
           static_cast<size_t>(graph.value(node.inputs[i]).shape[all.axis].constValue());
       const bool areApart = own.axis == all.axis && own.parts.size() == count;
-      for (size_t k = 0; k < count; ++k)
-        all.parts.push_back(areApart ? own.parts[k] : whole(own));
+      for (size_t k = 0; k < count; ++k) {
+        all.parts.push_back(areApart ? own.parts[k] : ends(own));
+        if (count == 1) // the part is all of the operand
+          all.parts.back().areReached = own.areReached;
+      }
     }
     return all;
   }

@@ -23,8 +23,10 @@ double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
   const CopyOrder order = copyOrder(bound, operand, extents);
   // Places that no formula names are gathers, which are counted by themselves.
   const double loads = !order.sideBySide && reader.accesses[operand.read] ? elements : vectors;
-  const size_t row = operand.digits.size() - 1; // of the buffer
-  if (order.digits[0] == row || extents[row] <= 1)
+  size_t row = operand.digits.size() - 1; // of the buffer
+  while (row > 0 && extents[row] == 1)
+    --row;
+  if (order.digits[0] == row)
     return loads + vectors;
   const auto rows = double(rowsOfTurnedCopy(extents[row], bound.schedule.lanes));
   if (rows == 1)

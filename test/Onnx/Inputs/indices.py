@@ -123,6 +123,26 @@ PAIRS = """g (float[r,c] x, float[n,m] u) => (float[n,m] y) {
     e = GatherND(x, at)
     y = Mul(e, u)
 }"""
+# Where there may be no pair, none has to be there.
+FULL_PAIRS = PAIRS.replace("    y = Mul(e, u)", """    rows_alone = Unsqueeze(n, first)
+    by_rows = Concat<axis = 0>(rows_alone, last)
+    v = Reshape(u, by_rows)
+    columns_alone = Unsqueeze(m, first)
+    by_columns = Concat<axis = 0>(last, columns_alone)
+    w = Reshape(v, by_columns)
+    y = Mul(e, w)""")
+# A pair that is a Range itself: no column reaches both of its ends.
+STEPPED = model("""g (float[r,c] x, float[p] u) => (float y, float[p] z) {
+    start = Constant<value_int = 0>()
+    two = Constant<value_int = 2>()
+    one = Constant<value_int = 1>()
+    sizes = Shape(u)
+    p = Gather(sizes, start)
+    end = Add(p, two)
+    at = Range(p, end, one)
+    y = GatherND(x, at)
+    z = Relu(u)
+}""")
 FIRST = model("g (float[2,n] x, int64[1] at) => (float[2,k] y, int64[2,k] z) { y, z = TopK(x, at) }")
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -156,13 +176,15 @@ CASES = [
      [[-1, 0], [2, LEAST]]),
     ("left open", LEFT_OPEN, {"x": floats(0, 4)}, "at", [0], [1]),
     ("first", FIRST, {"x": floats(2, 3)}, "at", [[0], [3]], [[4], [-1], [LEAST], [MOST]]),
-    ("pairs", model(PAIRS), {"u": floats(3, 4)}, "x", [floats(3, 4), floats(5, 7)], [floats(2, 4), floats(3, 3)]),
+    ("pairs", model(FULL_PAIRS), {"u": floats(3, 4)}, "x", [floats(3, 4), floats(5, 7)], [floats(2, 4), floats(3, 3)]),
+    ("no pairs", model(PAIRS), {"x": floats(2, 4)}, "u", [floats(3, 0), floats(2, 4)], [floats(3, 4)]),
+    ("a stepped pair", STEPPED, {"u": floats(3)}, "x", [floats(4, 5)], [floats(3, 5), floats(4, 4)]),
     ("body", BODY, {"trips": longs(3), "w": floats(5, 4), "x": floats(4)}, "first", [2], [3]),
 ]
 
 # Operators keep these within their axis: nothing is left to test.
 WITHIN = {
-    "pairs": PAIRS,
+    "pairs": FULL_PAIRS,
     "largest": """g (float[6,8] x, float[8,3] w) => (float[6,3] y) {
         at = ArgMax<axis = 1, keepdims = 0>(x)
         y = Gather(w, at)
@@ -216,6 +238,7 @@ WITHIN = {
 }
 # And these not, by one element.
 BEYOND = {
+    "pairs": PAIRS,
     "clipped": WITHIN["clipped"].replace("value_int = 7", "value_int = 8"),
     "wrapped": WITHIN["wrapped"].replace("value_int = 8", "value_int = 9"),
     "smaller": WITHIN["smaller"].replace("value_int = 2", "value_int = 5"),
