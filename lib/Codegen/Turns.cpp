@@ -29,17 +29,6 @@ namespace fusec {
 
 using llvm::Value;
 
-namespace {
-
-bool readsAny(const Body &body, const std::vector<NodeId> &roots) {
-  const std::vector<NodeId> nodes = body.reachable(roots);
-  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-    return body[id].op == ScalarOp::Read || body[id].op == ScalarOp::ReadIf;
-  });
-}
-
-} // namespace
-
 bool Emitter::isColumn(BufferId buffer, const std::vector<NodeId> &indices, VarId turn,
                        VarId lane) const {
   if (lane < 0 || kernel.buffers[buffer].level == MemLevel::Register)

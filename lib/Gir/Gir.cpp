@@ -101,6 +101,12 @@ std::vector<bool> laneVarying(const GirKernel &kernel) {
   return varying;
 }
 
+bool readsAny(const Body &body, const std::vector<NodeId> &roots) {
+  return std::ranges::any_of(body.reachable(roots), [&](NodeId id) {
+    return body[id].op == ScalarOp::Read || body[id].op == ScalarOp::ReadIf;
+  });
+}
+
 bool dependsOn(const GirKernel &kernel, NodeId node, VarId var) {
   return std::ranges::any_of(kernel.body.reachable({node}), [&](NodeId id) {
     return kernel.body[id].op == ScalarOp::Axis && kernel.body[id].index == var;

@@ -35,21 +35,17 @@ public:
   explicit CopyTurner(GirKernel &kernel) : kernel(kernel) {}
 
   bool run() {
-    for (Phase &phase : kernel.phases)
-      visit(phase.body);
+    bool changed = false;
+    forEachStmtOf(kernel, [&](Stmt &s) {
+      const int64_t rows = rowsOf(s);
+      if (rows > 1)
+        turn(s, rows);
+      changed = changed || rows > 1;
+    });
     return changed;
   }
 
 private:
-  void visit(std::vector<Stmt> &stmts) {
-    for (Stmt &s : stmts) {
-      visit(s.body);
-      visit(s.elseBody);
-      if (const int64_t rows = rowsOf(s); rows > 1)
-        turn(s, rows);
-    }
-  }
-
   static bool isLoop(const Stmt &s, LoopKind kind) {
     return s.kind == StmtKind::Loop && s.loop == kind;
   }
@@ -72,13 +68,6 @@ private:
     return rowsOfTurnedCopy(kernel.body[s.trip].imm, kernel.lanes);
   }
 
-  bool readsAny(const std::vector<NodeId> &roots) const {
-    return std::ranges::any_of(kernel.body.reachable(roots), [&](NodeId id) {
-      const ScalarOp op = kernel.body[id].op;
-      return op == ScalarOp::Read || op == ScalarOp::ReadIf;
-    });
-  }
-
   bool reads(const Stmt &s, BufferId buffer) const {
     return std::ranges::any_of(kernel.body.reachable(exprRoots(s)), [&](NodeId id) {
       const Scalar &node = kernel.body[id];
@@ -93,7 +82,7 @@ private:
     bool only = true;
     forEachStmt(lanes.body, [&](const Stmt &s) {
       if (s.kind == StmtKind::If)
-        only = only && !readsAny({s.predicate});
+        only = only && !readsAny(kernel.body, {s.predicate});
       else if (s.kind != StmtKind::Store)
         only = false;
       else if (!store)
@@ -102,7 +91,7 @@ private:
         only = only && s.buffer == store->buffer && s.indices == store->indices;
     });
     if (!only || !store || kernel.buffers[store->buffer].level != MemLevel::Shared ||
-        readsAny(store->indices))
+        readsAny(kernel.body, store->indices))
       return false;
     forEachStmt(lanes.body, [&](const Stmt &s) { only = only && !reads(s, store->buffer); });
     const auto distance = [&](VarId var) {
@@ -138,17 +127,15 @@ private:
     copy.trip = body.index(squares);
     row.body.push_back(std::move(lanes));
     lanes = std::move(row);
-    changed = true;
   }
 
   GirKernel &kernel;
-  bool changed = false;
 };
 
 } // namespace
 
 int64_t rowsOfTurnedCopy(int64_t turns, int64_t lanes) {
-  constexpr int64_t kFewest = 4; // smaller squares are not worth their code
+  constexpr int64_t kFewest = 4; // not measured below
   for (int64_t rows = std::min(turns, lanes); rows >= kFewest; --rows)
     if (turns % rows == 0)
       return rows;

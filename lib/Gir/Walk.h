@@ -32,6 +32,9 @@ inline bool writesBuffer(const Stmt &s) {
 /// that each lane has for itself.
 std::vector<bool> laneVarying(const GirKernel &kernel);
 
+/// Whether what is below these nodes, themselves included, reads a buffer.
+bool readsAny(const Body &body, const std::vector<NodeId> &roots);
+
 /// Whether the loop variable is among the operands of the node.
 bool dependsOn(const GirKernel &kernel, NodeId node, VarId var);
 

@@ -87,10 +87,10 @@ Status requireRows(NodeImporter &n, int64_t axis) {
   const IntegerRange range = rangeOf(n.graph(), builder.integerRanges, n.id(1));
   const int64_t last = n.rank(1) - 1;
   const bool areRead = !builder.isConditional() && numElements(indices).range(n.symbols()).min >= 1;
+  const bool areApart = range.axis == static_cast<size_t>(last) &&
+                        static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
   for (int64_t i = 0; i < indices.back().constValue() && axis + i < n.rank(0); ++i) {
     const auto along = static_cast<size_t>(axis + i);
-    const bool areApart = range.axis == static_cast<size_t>(last) &&
-                          static_cast<int64_t>(range.parts.size()) == indices.back().constValue();
     const IntegerRange &own = areApart ? range.parts[static_cast<size_t>(i)] : range;
     if (areApart && own.areReached && areRead)
       FUSEC_CHECK(
