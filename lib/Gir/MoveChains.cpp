@@ -13,6 +13,9 @@
 // forward, and only where merge-moves follows, so that the two come to an end; only where no element is then computed
 // more often.
 //
+// Scratch that is read more often than it is written is what a schedule copies into an order that its readers want
+// (Expr's copy-operands): both leave it.
+//
 // Guarantees: scratch that only such values go through is not written any more, and a phase that only wrote it is gone,
 // and the device's barrier with it. Needs: simplify. Stand before the rules that keep values with their threads.
 // Not handled: kernels with rounds; scratch that two statements store to, or that is read in the phase that stores to
@@ -49,7 +52,7 @@ public:
       return false;
     for (BufferId b = 0; b < kernel.numParams(); ++b) {
       Chain chain{b, nullptr, kNoNode, {}};
-      if (!find(chain) || chain.store->value != chain.read || !solve(chain))
+      if (!find(chain) || chain.store->value != chain.read || !isCheapest(chain) || !solve(chain))
         continue;
       for (size_t i = 0; i < chain.uses.size(); ++i)
         substitute(body, *chain.uses[i].stmt, chain.uses[i].node, sources[i]);
@@ -133,8 +136,8 @@ private:
     return sizeInBytes(body[chain.read].type) <= sizeInBytes(scratch.type);
   }
 
-  /// Computing at the readers is not more work, they are no micro-kernels, and no product comes to stand under a sum,
-  /// which would round both as one.
+  /// Reading and computing at the readers is not more work, they are no micro-kernels, and no product comes to stand
+  /// under a sum, which would round both as one.
   bool isCheapest(const Chain &chain) const {
     const ElementTraffic traffic = trafficByBuffer(kernel)[static_cast<size_t>(chain.scratch)];
     return !chain.isFactor && traffic.read <= traffic.written &&
