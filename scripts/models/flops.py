@@ -4,7 +4,7 @@ import numpy
 import onnx
 import onnxruntime
 
-CONTRACTIONS = ("MatMul", "Gemm", "Conv", "LSTM")
+CONTRACTIONS = ("MatMul", "Gemm", "Conv", "ConvTranspose", "LSTM")
 
 
 def demands(path, feeds):
@@ -37,6 +37,9 @@ def demands(path, feeds):
             steps, batch, width = given[0]
             directions, gates, hidden = given[2]
             flop += 2 * directions * steps * batch * gates * (width + hidden)
+            continue
+        if node.op_type == "ConvTranspose":
+            flop += 2 * int(numpy.prod(given[0])) * int(numpy.prod(given[1][1:]))
             continue
         if node.op_type == "Conv":
             inner = int(numpy.prod(given[1][1:]))

@@ -56,14 +56,15 @@ def benchCommand(made, inputs, threads, seconds):
 
 
 class Model:
-    """A product of operands of these shapes (products.py), in a file of this name in a folder."""
+    """A model of one output in a file of this name in a folder: `save` writes it to a path, and gives the values of its
+    inputs and the name of its output; `demands` gives flop and bytes of it (flops.py)."""
 
-    def __init__(self, parent, name, shapes, weights=()):
+    def __init__(self, parent, name, save, demands):
         self.parent, self.folder = parent, os.path.join(parent, name)
         self.path, self.feedsPath = f"{self.folder}.onnx", os.path.join(self.folder, "feeds.npz")
         os.makedirs(self.folder, exist_ok=True)
-        self.feeds, self.output = products.save(self.path, shapes, weights)
-        self.flop, self.touched = products.demands(shapes)
+        self.feeds, self.output = save(self.path)
+        self.flop, self.touched = demands(self.path, self.feeds)
         numpy.savez(self.feedsPath, **self.feeds)
         self.inputs = bundle.saveInputs(os.path.join(self.folder, "in"), self.feeds)
 
@@ -104,3 +105,8 @@ class Model:
         return ({**{name: times[made] for name, made in files.items()}, **{who: times[who] for who in peers}},
                 {who: bundle.relativeL2(output, expected) for who, output in outputs.items()},
                 {rate: max(roof[rate] for roof in roofs) for rate in roofs[0]})
+
+
+def productModel(parent, name, shapes, weights=()):
+    """A product of operands of these shapes (products.py)."""
+    return Model(parent, name, lambda path: products.save(path, shapes, weights), lambda *_: products.demands(shapes))
