@@ -15,7 +15,8 @@ int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmt
     int64_t once =
         1 + emittedStatements(kernel, s.body, limit) + emittedStatements(kernel, s.elseBody, limit);
     const Scalar *trip = s.kind == StmtKind::Loop ? &kernel.body[s.trip] : nullptr;
-    if (s.kind == StmtKind::While || (trip && s.loop == LoopKind::Seq && !isShort(*trip)))
+    if (s.kind == StmtKind::While || !s.kernel.empty() ||
+        (trip && s.loop == LoopKind::Seq && !isShort(*trip)))
       return limit;
     if (trip && (s.loop == LoopKind::Unroll || s.loop == LoopKind::Seq))
       once *= trip->imm;
