@@ -177,6 +177,17 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
 Candidates mapCandidates(const View &view) {
   Candidates out;
   if (view.target->vectorLanes) {
+    const auto &groups = view.spatial;
+    size_t group = 0;
+    if (!groups.empty() && transposedRead(view, group)) {
+      // Where memory takes longest the first one is chosen: squares before lanes that gather, and of these that with
+      // fewer accesses to turn.
+      const bool outputFirst = columnsOf(view, groups.back()) < columnsOf(view, groups[group]) + 1;
+      for (bool alongOutput : {outputFirst, !outputFirst})
+        for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
+          if (view.reads.size() > 1 || !alongOutput)
+            out.push_back(cpuTranspose(view, group, alongOutput, turns));
+    }
     out.push_back(cpuMap(view, 4, 1));
     out.push_back(cpuMap(view, 1, 1));
     // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one
@@ -184,19 +195,9 @@ Candidates mapCandidates(const View &view) {
     constexpr int64_t kLinesOfRun = 4;
     const CpuCore &core = view.target->core;
     const int64_t pageElements = core.pageBytes / 4, runElements = kLinesOfRun * core.lineBytes / 4;
-    const auto &groups = view.spatial;
     if (groups.size() > 1 && view.opt(groups.back()) >= pageElements &&
         view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
       out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
-    size_t group = 0;
-    if (!groups.empty() && transposedRead(view, group)) {
-      // Where memory takes longest the first one is chosen: that with fewer accesses to turn.
-      const bool outputFirst = columnsOf(view, groups.back()) < columnsOf(view, groups[group]) + 1;
-      for (bool alongOutput : {outputFirst, !outputFirst})
-        for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
-          if (view.reads.size() > 1 || !alongOutput)
-            out.push_back(cpuTranspose(view, group, alongOutput, turns));
-    }
     return out;
   }
   if (!view.spatial.empty()) {

@@ -320,6 +320,7 @@ private:
     const AxisId laneAxis = lanes ? lanes->axis : AxisId();
     const std::optional<LanePattern> written =
         vectorLanes && lanes ? lanePattern(bound, node.equation, loops) : std::nullopt;
+    double rows = 1; // in which the lanes of one read lie
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
@@ -338,8 +339,10 @@ private:
       } else if (const double turns = vectorLanes ? turnsRead(bound, place, laneAxis, loops) : 1;
                  turns > 1) {
         addColumns(loads, turns);
+        rows = schedule.lanes;
       } else {
         counts.gathers += loads * schedule.lanes;
+        rows = schedule.lanes;
         counts.reads += !vectorLanes && readsDevice(bound, place) ? loads : 0;
       }
     }
@@ -355,7 +358,7 @@ private:
       addStores(node.equation, times);
     else if (isProduct(e) && !isFloat(e.accumulateType))
       counts.vectorOps += times; // the sum, which is no part of the product
-    counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
+    counts.rowsAtOnce = std::max(counts.rowsAtOnce, rows * rowsAtOnce(laneAxis));
     if (!target.hidesLatency() && known.reduces())
       counts.stalls += std::max(
           0.0, chainSlots(node.equation, e, times) -
