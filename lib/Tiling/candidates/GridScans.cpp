@@ -121,10 +121,11 @@ StepParts partsOfStep(const ScheduledProgram &program, bool withSums) {
 
 class GridScanBuilder {
 public:
-  /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU.
-  GridScanBuilder(const ScheduledProgram &program, const Target &target, int64_t each)
-      : program(program), target(target), each(each), vectorLanes(target.vectorLanes),
-        equations(program.equations) {
+  /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU. `rows`: on
+  /// a CPU, of the last axis but one at most, such as a batch: each vector of weights is read once for all of them.
+  GridScanBuilder(const ScheduledProgram &program, const Target &target, int64_t each, int64_t rows)
+      : program(program), target(target), each(each), mostRows(rows),
+        vectorLanes(target.vectorLanes), equations(program.equations) {
     schedule.name = GeneratorName("rounds");
     schedule.units = target.unitsOf(256);
     schedule.lanes = target.lanes;
@@ -209,6 +210,10 @@ private:
       if (const int64_t atOnce = each / ofPoint(e, step.points[e]); atOnce > 0)
         vectors = std::min(vectors, atOnce);
     vectors = std::min(vectors, vectorsAlong(axes.back()));
+    tileRows = axes.size() > 1 ? rowsAlong(axes[axes.size() - 2]) : 1;
+    for (int e : sums)
+      if (tileRows * vectors * ofPoint(e, step.points[e]) > target.vectorRegisters * 3 / 4)
+        return {};
     std::vector<TreeNode> stages, inside;
     for (int e : sums) {
       std::vector<TreeNode> nodes = vectorLanes ? columns(e, vectors, step.points[e], axes)
@@ -224,8 +229,11 @@ private:
     const AxisId x = axes.back();
     std::vector<LoopNode> blocks, walk;
     for (size_t a = 0; a + 1 < axes.size(); ++a)
-      blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, axes[a], 1));
+      blocks.push_back(
+          ScheduleBuilder::loop(LoopKind::Block, axes[a], a + 2 == axes.size() ? tileRows : 1));
     if (vectorLanes) {
+      if (tileRows > 1)
+        walk.push_back(ScheduleBuilder::loop(LoopKind::Unroll, axes[axes.size() - 2], 1));
       blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, x, vectors * schedule.lanes));
       // Beside sums whose vectors are registers, in the same ones.
       walk.push_back(ScheduleBuilder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x,
@@ -274,6 +282,15 @@ private:
   int64_t vectorsAlong(AxisId x) const {
     const int64_t extent = schedule.axes[x].extent.evaluate(program.symbols).value_or(INT32_MAX);
     return std::max<int64_t>(1, roundUp(extent, schedule.lanes) / schedule.lanes);
+  }
+
+  /// Rows of a tile, of which all have as many: none of those that a run tells.
+  int64_t rowsAlong(AxisId axis) const {
+    const DimExpr &extent = schedule.axes[axis].extent;
+    int64_t most = vectorLanes && extent.isConst() ? mostRows : 1;
+    while (most > 1 && extent.constValue() % most != 0)
+      --most;
+    return most;
   }
 
   /// Elements of a sum's result that belong to one point of the maps that read it, such as an LSTM cell's gates; many
@@ -330,6 +347,11 @@ private:
       unroll(inside, around);
     } else if (!around.empty())
       inside = {ScheduleBuilder::nest(std::move(around), std::move(inside))};
+    if (tileRows > 1 && !points.empty()) {
+      const auto row = std::ranges::find(same, axes[axes.size() - 2],
+                                         [](const auto &both) { return both.second; });
+      unroll(inside, {ScheduleBuilder::loop(LoopKind::Unroll, row->first, 1)});
+    }
     piece.tree = std::move(inside);
     return spliceLoops(schedule, std::move(piece), std::to_string(e), same);
   }
@@ -414,7 +436,8 @@ private:
 
   const ScheduledProgram &program;
   const Target &target;
-  const int64_t each;
+  const int64_t each, mostRows;
+  int64_t tileRows = 1; // in the part at hand
   const bool vectorLanes;
   const std::vector<const Equation *> &equations;
   Schedule schedule;
@@ -436,16 +459,21 @@ Candidates gridScanCandidates(const ScheduledProgram &program, const Target &tar
     if (!states.insert(carry.next).second)
       return {};
   const StepParts apart = partsOfStep(program, false), together = partsOfStep(program, true);
+  struct Tile {
+    int64_t each, rows;
+  };
+  const std::vector<Tile> tiles = target.vectorLanes
+                                      ? std::vector<Tile>{{8, 1}, {4, 1}, {4, 2}, {4, 4}}
+                                      : std::vector<Tile>{{1, 1}, {4, 1}, {8, 1}};
   Candidates out;
-  for (int64_t each :
-       target.vectorLanes ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
+  for (const auto [each, rows] : tiles) {
     bool found = false;
     for (const StepParts *step : {&together, &apart}) {
       // On a CPU sums by themselves are spread over no more blocks.
       if ((step == &apart && found && target.vectorLanes) ||
           (step == &together && together.parts == apart.parts))
         continue;
-      if (std::optional<Schedule> s = GridScanBuilder(program, target, each).run(*step)) {
+      if (std::optional<Schedule> s = GridScanBuilder(program, target, each, rows).run(*step)) {
         out.push_back(std::move(*s));
         found = true;
       }

@@ -136,6 +136,40 @@ TEST_CASE("rounds: a wavefront gives the numbers of the scans") {
   CHECK(phases == (cpu ? std::set<size_t>{1} : std::set<size_t>{1, 2}));
 }
 
+TEST_CASE("rounds: a CPU's tile of sums takes rows of a batch, as many of them in each") {
+  const ExprProgram pattern = patternFrom(R"(expr layer
+tensor %x: f32[5,6,2,40] input
+tensor %q: f32[2,40,40] input
+tensor %zero: f32[6,40] input
+tensor %h: f32[6,40] temp
+tensor %hr: f32[6,2,40] temp
+tensor %h.next: f32[6,40] temp
+tensor %y: f32[5,6,40] output
+inputs (%x, %q, %zero)
+outputs (%y)
+scan y steps(5)
+  carry %h = %zero next %h.next
+  stack %h.next -> %y
+  reduction hr [b:6, g:2, j:40; k:40] sum f32
+    %hr = mul(%h[b, k], %q[g, k, j])
+  map h.next [b:6, j:40]
+    %h.next = tanh(mul(0.03125, sub(add(%hr[b, 0, j], %x[step, b, 0, j]), add(%hr[b, 1, j], %x[step, b, 1, j]))))
+end
+)");
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
+  std::set<int64_t> rows;
+  for (const Schedule &schedule : roundsOfLayers(pattern, "x86-64-v4")) {
+    INFO(print(schedule, pattern));
+    const std::span<const TreeNode> phase = phasesOf(schedule.tree)[1];
+    const LoopNode *block = tiling::gridScanOf(phase)->children[0].loop();
+    REQUIRE(block->kind == LoopKind::Block);
+    rows.insert(block->step);
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-6) == "");
+  }
+  CHECK(rows == std::set<int64_t>{1, 2, 3});
+}
+
 TEST_CASE("rounds: as many steps as a symbol says") {
   std::string text = kLayers;
   text.insert(text.find('\n') + 1, "symbol n = 1..64 opt 7 divisor 1\n");

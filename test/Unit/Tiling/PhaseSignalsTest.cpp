@@ -329,7 +329,7 @@ TEST_CASE("counters: more blocks than are counted one by one need barriers") {
     for (const std::string &problem : tiling::phaseSignals({schedule, pattern}).problems)
       given.push_back(problem);
   std::vector<std::string> wanted;
-  for (const char *steps : {"1226994", "25000000", "50000000"})
+  for (const char *steps : {"1562500", "25000000", "50000000"})
     wanted.push_back("counters stand where at most 1048576 steps prove that each gets what is "
                      "waited for, given " +
                      std::string(steps) + "; put a barrier in their place");
