@@ -22,15 +22,34 @@ std::vector<DimExpr> stridesOf(const Shape &shape) {
   return strides;
 }
 
+/// The index along two dimensions together, the inner one of `size`: v of [floordiv(v, size), floormod(v, size)].
+/// kNoNode for any others.
+static NodeId mergedIndex(const Body &body, NodeId outer, NodeId inner, const DimExpr &size) {
+  const Scalar &quotient = body[outer], &rest = body[inner];
+  if (quotient.op != ScalarOp::FloorDiv || rest.op != ScalarOp::FloorMod ||
+      quotient.args != rest.args)
+    return kNoNode;
+  const Scalar &by = body[rest.args[1]];
+  const bool isSize =
+      by.op == ScalarOp::Const ? size.isConst(by.imm) : by.op == ScalarOp::Dim && by.dim == size;
+  return isSize ? rest.args[0] : kNoNode;
+}
+
 std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
                                      const ExprProgram &program) {
   const Scalar &node = equation.body[read];
-  std::vector<DimExpr> strides = stridesOf(program.tensors[node.index].shape);
+  const Shape &shape = program.tensors[node.index].shape;
+  std::vector<DimExpr> strides = stridesOf(shape);
   int numAxes = static_cast<int>(equation.axes.size());
   FlatAccess out;
   out.stride.assign(numAxes, DimExpr(0));
   std::vector<NodeId> indices = indexOperands(node);
   for (size_t d = 0; d < indices.size(); ++d) {
+    if (d + 1 < indices.size())
+      if (const NodeId merged =
+              mergedIndex(equation.body, indices[d], indices[d + 1], shape[d + 1]);
+          merged != kNoNode)
+        indices[++d] = merged;
     std::optional<AffineForm> form = affineForm(equation.body, indices[d], numAxes);
     if (!form)
       return std::nullopt;

@@ -44,6 +44,22 @@ TEST_CASE("transposes: a CPU stores columns, with an access a vector") {
       }
 }
 
+TEST_CASE("transposes: two dimensions that an index is taken apart for are one") {
+  // What a convolution in groups of four leaves, as its channels are read.
+  const ExprProgram pattern =
+      patternFrom("expr t\ntensor %x: f32[3136,24,4] input\ntensor %y: f32[96,3136] output\n"
+                  "inputs (%x)\noutputs (%y)\nmap y [c:96, i:3136]\n"
+                  "  %y = %x[i, floordiv(c, 4), floormod(c, 4)]\n");
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Schedule best = valueOf(bestSchedules(pattern, targetNamed(name))).back().schedule;
+    CHECK(best.name == "transpose");
+    CHECK(countWork({best, pattern}, targetNamed(name)).front().gathers == 0);
+  }
+  check("expr t\ntensor %x: f32[19,3,4] input\ntensor %y: f32[12,19] output\ninputs (%x)\noutputs "
+        "(%y)\n"
+        "map y [c:12, i:19]\n  %y = %x[i, floordiv(c, 4), floormod(c, 4)]\n");
+}
+
 namespace {
 
 /// y[n, c, r] = f(x[n, r, c], z[n, c, r])
