@@ -26,6 +26,7 @@ constexpr SearchChoice kSearchChoices[] = {
     {"generator", "scatter-rows", "a block for what never meets, no lanes"},
     {"generator", "select", "topk that finds one place after another, a unit for each row"},
     {"generator", "select-block", "as select, with a block for each row"},
+    {"generator", "select-tiles", "topk by the first element of each tile of a row, on a CPU"},
     {"generator", "short-rows", "a lane for each sum, over rows copied to shared memory"},
     {"generator", "sort", "topk that puts each row in order in shared memory"},
     {"generator", "stitch", "equations over common rows, a block for each row"},

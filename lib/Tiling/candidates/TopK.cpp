@@ -1,4 +1,5 @@
-// Schedules of topk, and what they cost: selection takes k passes over a row, sorting log^2 of its length.
+// Schedules of topk, and what they cost: selection takes k passes over a row, or over its tiles, sorting log^2 of its
+// length.
 #include "Tiling/schedule/TopK.h"
 #include "Expr/SortKey.h"
 #include "Tiling/candidates/Candidates.h"
@@ -95,6 +96,18 @@ Schedule sorting(const View &view, int64_t most) {
   return b.schedule;
 }
 
+/// One unit finds each place among the first of all tiles of a row.
+Schedule tileSelection(const View &view) {
+  const Equation &e = view.equation();
+  ScheduleBuilder b(view, "select-tiles", 1, view.target->lanes);
+  const TopKAxes axes = addAxes(b);
+  const int64_t work = view.opt({e.numSpatial}) + view.opt({e.numSpatial - 1}) * view.target->lanes;
+  b.schedule.tree = overRows(axes, rowLoops(axes, *view.target, work),
+                             {ScheduleBuilder::leaf(LeafKind::Select, view.first),
+                              ScheduleBuilder::leaf(LeafKind::Store, view.first)});
+  return b.schedule;
+}
+
 int64_t scratchBytes(const View &view, int64_t padded) {
   DType key = sortKeyType(view.tensor(view.equation().opaqueInputs[0]).type);
   return padded * (sizeInBytes(key) + sizeInBytes(DType::I32));
@@ -111,6 +124,9 @@ Candidates topKCandidates(const View &view) {
       paddedLength(e.axes[e.numSpatial].extent, view.program->expr.symbols);
   if (padded && scratchBytes(view, *padded) <= view.target->sharedBytesPerBlock)
     out.push_back(sorting(view, *padded));
+  if (padded && !view.target->blocksHaveUnits() && !e.axes[e.numSpatial - 1].extent.isConst(0) &&
+      sortKeyType(view.tensor(e.opaqueInputs[0]).type) == DType::I32)
+    out.push_back(tileSelection(view));
   return out;
 }
 

@@ -236,7 +236,7 @@ private:
     }
     if (node.kind == LeafKind::Carry)
       return carry(node.carry);
-    if (node.isBorder() || node.kind == LeafKind::Sort || node.kind == LeafKind::Init ||
+    if (node.isBorder() || node.findsPlaces() || node.kind == LeafKind::Init ||
         node.kind == LeafKind::Correct)
       return sum;
     const EquationFacts &known = bound.facts(node.equation);

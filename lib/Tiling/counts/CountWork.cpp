@@ -292,7 +292,7 @@ private:
   void leaf(const LeafNode &node, double times) {
     if (node.kind == LeafKind::Stage)
       return stage(node.operand, times);
-    if (!computedBy.empty() && (node.kind == LeafKind::Compute || node.kind == LeafKind::Sort))
+    if (!computedBy.empty() && (node.kind == LeafKind::Compute || node.findsPlaces()))
       computedBy.back().insert(node.equation);
     const EquationForm form =
         node.equation < 0 ? EquationForm::Scan : bound.facts(node.equation).form;

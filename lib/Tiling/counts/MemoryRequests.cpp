@@ -147,6 +147,7 @@ private:
     switch (node.kind) {
     case LeafKind::Init:
     case LeafKind::Sort:
+    case LeafKind::Select:
     case LeafKind::Barrier:
     case LeafKind::Counters: return;
     case LeafKind::Stage: return stage(schedule.operands[node.operand], loops);

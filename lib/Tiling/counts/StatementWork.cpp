@@ -85,6 +85,18 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     }
     return;
   }
+  case LeafKind::Select: {
+    const int64_t rows = rowsOfTile(
+        *paddedLength(e.axes[e.numSpatial].extent, bound.program.expr.symbols), schedule.lanes);
+    const double length = bound.valueOf(e.axes[e.numSpatial].extent),
+                 k = bound.valueOf(e.axes[e.numSpatial - 1].extent),
+                 tiles = std::ceil(length / double(rows * schedule.lanes)),
+                 searched = (tiles + k) * double(rows);
+    // Elements are numbers of 64 bits: two vectors of each, with about eight operations to make and compare one.
+    counts.vectorOps += times * (searched * 16 + k * (tiles * 2 + 6 * std::log2(width)));
+    counts.vectorLoads += times * (searched + k * tiles * 2);
+    return;
+  }
   case LeafKind::Store: {
     double k = selects ? 1 : double(bound.valueOf(e.axes[e.numSpatial - 1].extent));
     counts.vectorLoads += times * std::ceil(k / width) * 3;

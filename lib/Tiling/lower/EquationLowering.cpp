@@ -17,6 +17,7 @@ void EquationLowering::compute(int, Stmts &) { refuse("compute"); }
 void EquationLowering::correct(int, Stmts &) { refuse("correct"); }
 void EquationLowering::combine(Stmts &) { refuse("combine"); }
 void EquationLowering::sort(Stmts &) { refuse("sort"); }
+void EquationLowering::select(Stmts &) { refuse("select"); }
 
 void EquationLowering::guarded(Bounds bounds, Stmts statements, Stmts &result) {
   writer.guarded(loops.inBounds(number, bounds), std::move(statements), result);

@@ -34,6 +34,7 @@ public:
   virtual void correct(int rank, Stmts &result);
   virtual void combine(Stmts &result);
   virtual void sort(Stmts &result);
+  virtual void select(Stmts &result);
   virtual void store(Stmts &result);
 
 protected:

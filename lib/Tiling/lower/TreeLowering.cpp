@@ -313,6 +313,7 @@ void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {
   case LeafKind::Correct: return equations[equation]->correct(leaf.rank, result);
   case LeafKind::Combine: return equations[equation]->combine(result);
   case LeafKind::Sort: return equations[equation]->sort(result);
+  case LeafKind::Select: return equations[equation]->select(result);
   case LeafKind::Store: return equations[equation]->store(result);
   case LeafKind::Stage: return stages.stage(leaf.operand, result);
   case LeafKind::Carry: return parts.steps.carry(leaf.carry, result);

@@ -250,7 +250,7 @@ const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
 std::vector<TensorId> valuesReadBy(const BoundSchedule &bound, const LeafNode &leaf) {
   if (leaf.kind == LeafKind::Stage)
     return {bound.program.tensorOf(bound.schedule.operands[leaf.operand])};
-  if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort)
+  if (leaf.kind == LeafKind::Compute || leaf.findsPlaces())
     return bound.facts(leaf.equation).tensors;
   return {};
 }
@@ -261,7 +261,7 @@ std::vector<int> phaseOfEquations(const BoundSchedule &bound) {
   for (const Statement &statement : bound.statements())
     if (statement.leaf->isBorder())
       ++borders;
-    else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->kind == LeafKind::Sort)
+    else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->findsPlaces())
       phases[static_cast<size_t>(statement.leaf->equation)] = borders;
   return phases;
 }

@@ -119,6 +119,7 @@ enum class LeafKind : uint8_t {
   Stage,
   Carry,
   Sort,
+  Select,
   Barrier,
   Correct,
   Counters
@@ -146,6 +147,8 @@ struct LeafNode {
   int rank = 0;            // Compute and Correct of a cascade
   std::string kernel = {}; // Compute alone
 
+  /// Finds a topk's places in one statement.
+  bool findsPlaces() const { return kind == LeafKind::Sort || kind == LeafKind::Select; }
   /// Between two phases.
   bool isBorder() const { return kind == LeafKind::Barrier || kind == LeafKind::Counters; }
 };

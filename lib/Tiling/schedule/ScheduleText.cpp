@@ -11,8 +11,9 @@ namespace fusec {
 namespace {
 
 constexpr int kMaxDepth = 64; // of loops: their readers recurse
-constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",   "stage",
-                                           "carry", "sort",    "barrier", "correct", "counters"};
+constexpr std::string_view kLeafNames[] = {"init",    "compute", "combine", "store",
+                                           "stage",   "carry",   "sort",    "select",
+                                           "barrier", "correct", "counters"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {

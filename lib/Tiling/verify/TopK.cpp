@@ -1,5 +1,5 @@
-// The rules of a schedule of topk: a selection finds places in order, each by one pass over the row; a sort is done by
-// the whole block.
+// The rules of a schedule of topk: a selection finds places in order, each by one pass over the row, or one unit does,
+// by tiles; a sort is done by the whole block.
 #include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
 
@@ -29,8 +29,10 @@ public:
     const bool sorts = are({LeafKind::Sort, LeafKind::Store});
     const bool selects =
         are({LeafKind::Init, LeafKind::Compute, LeafKind::Combine, LeafKind::Store});
-    require(sorts || selects,
-            "is found by init, compute, combine and store, or by sort and store, given ", given);
+    const bool byTiles = are({LeafKind::Select, LeafKind::Store}), inOne = sorts || byTiles;
+    require(inOne || selects,
+            "is found by init, compute, combine and store, or by sort or select and store, given ",
+            given);
     for (const Statement &p : places)
       for (const LoopNode *loop : p.loops)
         if (role(*loop) == Role::Row)
@@ -43,11 +45,13 @@ public:
     if (sorts) // rounds of pairs take the row up to a multiple of all of them
       require((threads & (threads - 1)) == 0, "is sorted by a power of two of threads, given ",
               threads);
-    if (sorts)
+    if (byTiles)
+      require(schedule.units == 1, "is selected by one unit, given ", schedule.units);
+    if (inOne)
       for (const Statement &p : places)
         for (const LoopNode *loop : p.loops)
-          require(role(*loop) == Role::Row, "is sorted inside loops over rows alone, given ",
-                  *loop);
+          require(role(*loop) == Role::Row, "is ", sorts ? "sorted" : "selected",
+                  " inside loops over rows alone, given ", *loop);
     if (selects)
       selection();
     for (const Statement &p : places)

@@ -269,9 +269,9 @@ private:
       }
       const bool isTopK = bound.facts(e).form == EquationForm::TopK;
       const bool reduces = isTopK || bound.facts(e).reduces();
-      if (leaf->kind == LeafKind::Sort) {
+      if (leaf->findsPlaces()) {
         ++computed[e];
-        require(isTopK, "only a topk is sorted, given ", leaf, ", which is none");
+        require(isTopK, "only a topk is sorted or selected, given ", leaf, ", which is none");
       } else if (leaf->kind == LeafKind::Correct) {
         require(bound.facts(e).form == EquationForm::Cascade, "only cascades are corrected, given ",
                 leaf, ", which is none");

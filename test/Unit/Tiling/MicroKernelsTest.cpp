@@ -104,7 +104,7 @@ TEST_CASE("micro-kernel: a schedule's text has its name, and verifies on targets
           "compute e0 kernel avx2.f32 names a kernel of x86-64-v4 (avx512.f32), given avx2.f32");
   CHECK(given.error("init e0", "init e0 kernel avx512.f32") ==
         "expected a loop (block, unit, lane, seq, unroll) or a statement (init, compute, combine, "
-        "store, stage, carry, sort, barrier, correct, counters), found 'kernel'");
+        "store, stage, carry, sort, select, barrier, correct, counters), found 'kernel'");
 }
 
 TEST_CASE("micro-kernel: its loops are rows, columns and terms, in one tile of registers") {
