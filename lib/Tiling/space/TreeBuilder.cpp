@@ -314,8 +314,6 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
       stagePanels(nest, shape.columns, out);
     else
       stagePanels(nest, columnsOf(n), strip);
-    if (shape.outside > 1)
-      outer.push_back(loop(LoopKind::Seq, around, 1));
     if (m >= 0 && (shape.rows > shape.rowsOfTile || shape.rowsOfTile == 1))
       rows.push_back(loop(LoopKind::Seq, m, shape.rowsOfTile));
   }
@@ -328,6 +326,8 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   } else if (!isStreamed(n + 1) && !(isOverBlocks(n) && widthOf(n) == shape.columns)) {
     outer.push_back(loop(LoopKind::Seq, columns, widthOf(n)));
   }
+  if (!units && shape.outside > 1) // inside: a cache holds what its points read of some columns
+    outer.push_back(loop(LoopKind::Seq, around, 1));
   append(out, inside(std::move(outer), std::move(strip)));
 }
 
