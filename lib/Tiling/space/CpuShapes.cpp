@@ -46,11 +46,13 @@ private:
       columns *= 2;
     if (roles.row < 0)
       return;
-    // A window is copied with its padding once for all columns.
-    if (boxes(tileColumns, 1).elements > 0)
-      columns = roundUp(allColumns, tileColumns);
+    // A window that all columns see is copied with its padding once for them.
+    const int64_t everyColumn = roundUp(allColumns, tileColumns),
+                  box = boxes(tileColumns, 1).elements;
+    if (box > 0 && boxes(everyColumn, 1).elements == box)
+      columns = everyColumn;
     while (columns >= 2 * std::max(tileColumns, kPanel) && columnsShareNothing())
-      columns = roundUp(columns / 2, tileColumns);
+      columns /= 2;
     const int64_t allRows = view.opt(view.spatial[roles.row]);
     const int64_t fit =
         std::max<int64_t>(1, kOperandBytes * 2 / std::max<int64_t>(1, rowBytes) / tile.rows) *
