@@ -1,5 +1,6 @@
 #include "Reference/ExprFold.h"
 
+#include "Expr/Padding.h"
 #include "Expr/Passes.h"
 #include "Expr/transforms/Profile.h"
 #include "Expr/transforms/Walk.h"
@@ -135,7 +136,20 @@ private:
     bool allTemps = std::all_of(e.outputs.begin(), e.outputs.end(), [&](TensorId id) {
       return program.tensors[id].kind == TensorKind::Temp;
     });
-    return allTemps && (e.kind != EquationKind::Map || !profileOf(e).movement || isInit(e));
+    return allTemps && (e.kind != EquationKind::Map || !profileOf(e).movement || isInit(e) ||
+                        takesIndicesApart(e));
+  }
+
+  /// What such a read composes to is in no order that a schedule could pack.
+  static bool takesIndicesApart(const Equation &e) {
+    const std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      const std::vector<NodeId> indices =
+          isRead(e.body[id]) ? indexOperands(e.body[id]) : std::vector<NodeId>{};
+      return std::any_of(indices.begin(), indices.end(), [&](NodeId index) {
+        return !affineForm(e.body, index, static_cast<int>(e.axes.size()));
+      });
+    });
   }
 
   /// A scan begins with the whole tensor: nothing can be written into its place.

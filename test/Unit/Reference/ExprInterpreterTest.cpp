@@ -231,6 +231,33 @@ reduction y [j:2; i:2] sum f32
   CHECK(evaluate(folded, {x})->at(0).floats == evaluate(p, {x})->at(0).floats);
 }
 
+TEST_CASE("filters that are regrouped are constants, since no reader could pack what takes indices "
+          "apart") {
+  auto p = parse(R"(expr fold
+tensor %x: f32[2] input
+tensor %w: f32[2,2,2] constant {1, 2, 3, 4, 5, 6, 7, 8}
+tensor %apart: f32[2,2,2] temp
+tensor %joined: f32[4,2] temp
+tensor %y: f32[4] output
+inputs (%x)
+outputs (%y)
+map apart [i:2, j:2, k:2]
+  %apart = %w[k, i, 1 - j]
+map joined [i:4, k:2]
+  %joined = %apart[floordiv(i, 2), floormod(i, 2), k]
+reduction y [i:4; k:2] sum f32
+  %y = mul(%x[k], %joined[i, k])
+)");
+  ExprProgram folded = foldConstants(p);
+  REQUIRE(verify(folded).ok());
+  REQUIRE(folded.items.size() == 1);
+  CHECK(print(folded, nullptr)
+            .find("%joined: f32[4,2] constant {2.0, 6.0, 1.0, 5.0, 4.0, 8.0, 3.0, 7.0}") !=
+        std::string::npos);
+  auto x = floats(DType::F32, {2}, {1, 10});
+  CHECK(evaluate(folded, {x})->at(0).floats == evaluate(p, {x})->at(0).floats);
+}
+
 TEST_CASE("the order of constants is known before the program runs") {
   auto p = parse(R"(expr fold
 tensor %x: f32[2,3] input
