@@ -242,7 +242,7 @@ tensor %y: f32[4] output
 inputs (%x)
 outputs (%y)
 map apart [i:2, j:2, k:2]
-  %apart = %w[k, i, 1 - j]
+  %apart = %w[k, i, j*-1 + 1]
 map joined [i:4, k:2]
   %joined = %apart[floordiv(i, 2), floormod(i, 2), k]
 reduction y [i:4; k:2] sum f32
