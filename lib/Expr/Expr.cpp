@@ -61,8 +61,22 @@ void compact(Equation &e) {
     compact(inner);
 }
 
+/// Raises what is a factor of the extent to 1 at least.
+static void raiseFactors(const DimExpr &extent, std::vector<Symbol> &symbols) {
+  if (extent.op() == DimExpr::Op::Mul)
+    for (const DimExpr &factor : extent.operands())
+      raiseFactors(factor, symbols);
+  if (extent.op() != DimExpr::Op::Symbol)
+    return;
+  Symbol &symbol = symbols[static_cast<size_t>(extent.symbolId())];
+  if (symbol.min == 0)
+    symbol.min = 1;
+}
+
 void setRanges(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *steps) {
   e.body.symbolTable = symbols;
+  for (const Axis &a : e.axes)
+    raiseFactors(a.extent, e.body.symbolTable);
   e.body.axisRanges.clear();
   for (const Axis &a : e.axes)
     e.body.axisRanges.push_back(rangeOfExtent(a.extent, symbols));

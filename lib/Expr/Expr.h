@@ -121,7 +121,8 @@ std::vector<NodeId> bodyRoots(const Equation &equation);
 void compact(Equation &equation);
 /// Adds the symbols in extents, steps and bodies, those of a scan's equations too, without repetition.
 void collectSymbols(const Equation &equation, std::vector<SymbolId> &out);
-/// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier.
+/// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier. A body has a value where its
+/// domain has a point: what is a factor of an extent is 1 at least there.
 void setRanges(Equation &equation, const std::vector<Symbol> &symbols,
                const DimExpr *steps = nullptr);
 

@@ -93,11 +93,7 @@ void rebuild(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *ste
              const std::function<NodeId(Body &, const Scalar &, NodeId)> &leaf) {
   Body old = std::move(e.body);
   e.body = Body();
-  e.body.symbolTable = symbols;
-  for (const Axis &a : e.axes)
-    e.body.axisRanges.push_back(rangeOfExtent(a.extent, symbols));
-  if (steps)
-    e.body.stepRange = rangeOfExtent(*steps, symbols);
+  setRanges(e, symbols, steps);
   // One import for all roots keeps what they share.
   std::vector<NodeId> copy(old.nodes.size(), kNoNode);
   for (NodeId id : old.reachable(bodyRoots(e))) {

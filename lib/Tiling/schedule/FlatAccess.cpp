@@ -1,5 +1,7 @@
 #include "Tiling/schedule/FlatAccess.h"
 
+#include <ranges>
+
 namespace fusec {
 
 std::vector<NodeId> readsOf(const Equation &equation) {
@@ -22,17 +24,40 @@ std::vector<DimExpr> stridesOf(const Shape &shape) {
   return strides;
 }
 
-/// The index along two dimensions together, the inner one of `size`: v of [floordiv(v, size), floormod(v, size)].
-/// kNoNode for any others.
-static NodeId mergedIndex(const Body &body, NodeId outer, NodeId inner, const DimExpr &size) {
-  const Scalar &quotient = body[outer], &rest = body[inner];
-  if (quotient.op != ScalarOp::FloorDiv || rest.op != ScalarOp::FloorMod ||
-      quotient.args != rest.args)
-    return kNoNode;
-  const Scalar &by = body[rest.args[1]];
-  const bool isSize =
-      by.op == ScalarOp::Const ? size.isConst(by.imm) : by.op == ScalarOp::Dim && by.dim == size;
-  return isSize ? rest.args[0] : kNoNode;
+/// Whether the node is that size.
+static bool isSize(const Body &body, NodeId node, const DimExpr &size) {
+  const Scalar &s = body[node];
+  return s.op == ScalarOp::Const ? size.isConst(s.imm) : s.op == ScalarOp::Dim && s.dim == size;
+}
+
+/// Dimensions whose indices are the digits of one number: of [.., h, w]
+///   [floordiv(v, h*w), floormod(floordiv(v, w), h), floormod(v, w)]
+struct Digits {
+  NodeId number;
+  size_t dimensions;
+};
+/// Those that end with dimension `last`.
+static std::optional<Digits> digitsEndingAt(const Body &body, const std::vector<NodeId> &indices,
+                                            const Shape &shape, size_t last) {
+  const Scalar &lowest = body[indices[last]];
+  if (lowest.op != ScalarOp::FloorMod || !isSize(body, lowest.args[1], shape[last]))
+    return std::nullopt;
+  const NodeId number = lowest.args[0];
+  DimExpr below = shape[last];
+  for (size_t d = last; d-- > 0; below = below * shape[d]) {
+    const Scalar *digit = &body[indices[d]];
+    const bool isInner = digit->op == ScalarOp::FloorMod;
+    if (isInner && !isSize(body, digit->args[1], shape[d]))
+      return std::nullopt;
+    if (isInner)
+      digit = &body[digit->args[0]];
+    if (digit->op != ScalarOp::FloorDiv || digit->args[0] != number ||
+        !isSize(body, digit->args[1], below))
+      return std::nullopt;
+    if (!isInner)
+      return Digits{number, last - d + 1};
+  }
+  return std::nullopt;
 }
 
 std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
@@ -44,21 +69,22 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
   FlatAccess out;
   out.stride.assign(numAxes, DimExpr(0));
   std::vector<NodeId> indices = indexOperands(node);
-  for (size_t d = 0; d < indices.size(); ++d) {
-    if (d + 1 < indices.size())
-      if (const NodeId merged =
-              mergedIndex(equation.body, indices[d], indices[d + 1], shape[d + 1]);
-          merged != kNoNode)
-        indices[++d] = merged;
-    std::optional<AffineForm> form = affineForm(equation.body, indices[d], numAxes);
+  std::vector<std::pair<NodeId, DimExpr>> steps; // an index and its stride
+  for (size_t d = indices.size(); d-- > 0;) {
+    const auto digits = digitsEndingAt(equation.body, indices, shape, d);
+    steps.emplace_back(digits ? digits->number : indices[d], strides[d]);
+    d -= digits ? digits->dimensions - 1 : 0;
+  }
+  for (const auto &[index, stride] : std::views::reverse(steps)) {
+    std::optional<AffineForm> form = affineForm(equation.body, index, numAxes);
     if (!form)
       return std::nullopt;
     for (int a = 0; a < numAxes; ++a)
       if (!form->coefficients[a].isConst(0))
-        out.stride[a] = out.stride[a] + form->coefficients[a] * strides[d];
-    out.constant = out.constant + form->constant * strides[d];
+        out.stride[a] = out.stride[a] + form->coefficients[a] * stride;
+    out.constant = out.constant + form->constant * stride;
     if (form->rest != kNoNode)
-      out.rests.push_back({form->rest, strides[d]});
+      out.rests.push_back({form->rest, stride});
   }
   return out;
 }
