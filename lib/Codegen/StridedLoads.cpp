@@ -8,6 +8,7 @@
 #include "llvm/IR/PatternMatch.h"
 
 #include <bit>
+#include <map>
 #include <set>
 
 namespace fusec {
@@ -16,11 +17,39 @@ using llvm::Value;
 
 namespace {
 
-/// `lanes` as one number, the same for all, and a constant for each; no scalar where it is not such a sum.
+/// What lanes hold: one number, the same for all, and a constant for each; and one more such number as often as each
+/// lane says, as where lanes take from two channels in turn whose distance a run tells. No scalar where they hold
+/// anything else.
 struct Split {
   Value *scalar = nullptr;
   std::vector<int64_t> lanes;
+  Value *apart = nullptr;
+  std::vector<int64_t> times = {};
 };
+
+Split product(Builder &b, const Split &x, const Split &y) {
+  const auto isSplat = [](const Split &s) {
+    return !s.apart && std::ranges::all_of(s.lanes, [](int64_t lane) { return lane == 0; });
+  };
+  if (!isSplat(y))
+    return isSplat(x) ? product(b, y, x) : Split{};
+  Split out{b.CreateMul(x.scalar, y.scalar), x.lanes, x.apart, x.times};
+  if (auto *factor = llvm::dyn_cast<llvm::ConstantInt>(y.scalar)) {
+    for (std::vector<int64_t> *list : {&out.lanes, &out.times})
+      for (int64_t &lane : *list)
+        lane *= factor->getSExtValue();
+    return out;
+  }
+  if (x.apart)
+    return {};
+  if (!isSplat(x)) {
+    out.apart = y.scalar;
+    out.times = x.lanes;
+    out.lanes.assign(x.lanes.size(), 0);
+  }
+  return out;
+}
+
 Split split(Builder &b, Value *lanes) {
   const unsigned width = llvm::cast<llvm::FixedVectorType>(lanes->getType())->getNumElements();
   if (auto *constant = llvm::dyn_cast<llvm::Constant>(lanes)) {
@@ -31,6 +60,9 @@ Split split(Builder &b, Value *lanes) {
         return {};
       s.lanes.push_back(element->getSExtValue());
     }
+    // All the same: a factor of what others hold.
+    if (std::ranges::count(s.lanes, s.lanes[0]) == width)
+      return {b.getInt64(s.lanes[0]), std::vector<int64_t>(width, 0)};
     return s;
   }
   if (Value *scalar = llvm::getSplatValue(lanes))
@@ -41,36 +73,63 @@ Split split(Builder &b, Value *lanes) {
   Split x = split(b, combined->getOperand(0)), y = split(b, combined->getOperand(1));
   if (!x.scalar || !y.scalar)
     return {};
-  auto *splat = llvm::dyn_cast<llvm::Constant>(combined->getOperand(1));
-  auto *factor =
-      splat ? llvm::dyn_cast_or_null<llvm::ConstantInt>(splat->getSplatValue()) : nullptr;
   switch (combined->getOpcode()) {
   case llvm::Instruction::Add:
+    if (x.apart && y.apart)
+      return {};
+    if (y.apart)
+      std::swap(x, y);
     x.scalar = b.CreateAdd(x.scalar, y.scalar);
     for (unsigned l = 0; l < width; ++l)
       x.lanes[l] += y.lanes[l];
     return x;
-  case llvm::Instruction::Mul:
-    if (!factor)
-      return {};
-    x.scalar = b.CreateMul(x.scalar, factor);
-    for (int64_t &lane : x.lanes)
-      lane *= factor->getSExtValue();
-    return x;
+  case llvm::Instruction::Mul: return product(b, x, y);
   default: return {};
   }
+}
+
+/// Whether each lane is on or off as a constant.
+bool areConstant(Value *lanes) {
+  auto *which = llvm::dyn_cast<llvm::Constant>(lanes);
+  const unsigned width = llvm::cast<llvm::FixedVectorType>(lanes->getType())->getNumElements();
+  for (unsigned l = 0; which && l < width; ++l)
+    if (!llvm::isa_and_nonnull<llvm::ConstantInt>(which->getAggregateElement(l)))
+      return false;
+  return which != nullptr;
+}
+
+/// The elements of a vector that lanes which are on read: lane l the one at places[l], if that is inside.
+Value *elementsRead(Builder &b, Value *on, const std::vector<int64_t> &places) {
+  Value *none = llvm::Constant::getNullValue(on->getType()), *read = none;
+  const auto width = static_cast<int>(places.size());
+  std::vector<bool> taken(places.size());
+  for (bool more = true; more;) { // once for each lane that reads an element together with others
+    more = false;
+    std::vector<int> order(places.size(), width);
+    for (size_t l = 0; l < places.size(); ++l) {
+      if (taken[l] || places[l] < 0 || places[l] >= width)
+        continue;
+      int &lane = order[static_cast<size_t>(places[l])];
+      if (lane == width) {
+        lane = static_cast<int>(l);
+        taken[l] = more = true;
+      }
+    }
+    if (more)
+      read = b.CreateOr(read, b.CreateShuffleVector(on, none, order));
+  }
+  return read;
 }
 
 } // namespace
 
 /// nullptr where that would take more loads than half of the lanes that are on. Elements between the first and the last
-/// one that is wanted may be read too: they lie in the same buffer.
+/// one that is wanted may be read too: they lie in the same buffer. Where a run tells which lanes are on, only what they
+/// want is read: behind a row's end there may be nothing.
 Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
                             const Suppressed &otherwise) {
-  auto *which = llvm::dyn_cast<llvm::Constant>(on);
-  if (!which)
-    return nullptr;
-  Split at{p.index.v, {}};
+  const bool isKnown = areConstant(on);
+  Split at{p.index.v, {}, nullptr, {}};
   if (p.index.varying)
     at = split(b, p.index.v);
   else
@@ -78,15 +137,16 @@ Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
       at.lanes.push_back(p.index.step * l);
   if (!at.scalar)
     return nullptr;
-  std::set<int64_t> wanted; // distances
+  if (!at.apart)
+    at.times.assign(at.lanes.size(), 0);
+  std::map<int64_t, std::set<int64_t>> wanted; // distances, by times that what lies apart is added
   std::vector<bool> isOn;
   for (int l = 0; l < width; ++l) {
-    llvm::Constant *bit = which->getAggregateElement(static_cast<unsigned>(l));
-    if (!bit || !llvm::isa<llvm::ConstantInt>(bit))
-      return nullptr;
-    isOn.push_back(bit->isOneValue());
+    isOn.push_back(!isKnown || llvm::cast<llvm::Constant>(on)
+                                   ->getAggregateElement(static_cast<unsigned>(l))
+                                   ->isOneValue());
     if (isOn.back())
-      wanted.insert(at.lanes[l]);
+      wanted[at.times[l]].insert(at.lanes[l]);
   }
   auto *type = llvm::cast<llvm::FixedVectorType>(otherwise.nothing->getType());
   llvm::Type *element = type->getElementType();
@@ -94,30 +154,42 @@ Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
   const auto active = std::count(isOn.begin(), isOn.end(), true);
 
   struct Window {
-    int64_t first, last;
+    int64_t times, first, last;
   };
   std::vector<Window> windows;
-  for (const int64_t distance : wanted)
-    if (windows.empty() || distance >= windows.back().first + width)
-      windows.push_back({distance, distance});
-    else
-      windows.back().last = distance;
+  for (const auto &[times, distances] : wanted) {
+    const size_t before = windows.size();
+    for (const int64_t distance : distances)
+      if (windows.size() == before || distance >= windows.back().first + width)
+        windows.push_back({times, distance, distance});
+      else
+        windows.back().last = distance;
+    // Whole vectors, with what lies between: the last one ends with what it is for.
+    for (size_t w = before; w < windows.size(); ++w)
+      if (w + 1 < windows.size())
+        windows[w].last = windows[w].first + width - 1;
+      else if (w > before)
+        windows[w].first = windows[w].last - width + 1;
+  }
   if (static_cast<int64_t>(windows.size()) * 2 > active && active > 1)
     return nullptr;
-  // Whole vectors, with what lies between: the last one ends with what it is for.
-  for (Window &window : windows)
-    if (&window != &windows.back())
-      window.last = window.first + width - 1;
-    else if (windows.size() > 1)
-      window.first = window.last - width + 1;
 
   for (const Window &window : windows) {
-    Value *pointer = b.CreateGEP(element, p.base, b.CreateAdd(at.scalar, b.getInt64(window.first)));
+    Value *from = b.CreateAdd(at.scalar, b.getInt64(window.first));
+    if (window.times != 0)
+      from = b.CreateAdd(from, b.CreateMul(at.apart, b.getInt64(window.times)));
+    Value *pointer = b.CreateGEP(element, p.base, from);
     if (otherwise.wanted)
       pointer = b.CreateSelect(otherwise.wanted, pointer, otherwise.elsewhere);
     const int64_t count = window.last - window.first + 1;
+    std::vector<int64_t> places; // -1: of another window
+    for (size_t l = 0; l < at.lanes.size(); ++l)
+      places.push_back(at.times[l] == window.times ? at.lanes[l] - window.first : -1);
     Value *loaded = nullptr;
-    if (std::has_single_bit(static_cast<uint64_t>(count))) {
+    if (!isKnown) {
+      loaded = b.CreateMaskedLoad(type, pointer, align, elementsRead(b, on, places),
+                                  llvm::Constant::getNullValue(type));
+    } else if (std::has_single_bit(static_cast<uint64_t>(count))) {
       loaded = b.CreateAlignedLoad(llvm::FixedVectorType::get(element, count), pointer, align);
     } else {
       std::vector<llvm::Constant *> bits;
@@ -134,12 +206,12 @@ Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
     if (static_cast<int>(have) != width)
       loaded = b.CreateShuffleVector(loaded, wide);
     for (int l = 0; l < width; ++l) {
-      const int64_t place = at.lanes[l] - window.first;
+      const int64_t place = places[static_cast<size_t>(l)];
       order.push_back(isOn[l] && place >= 0 && place < width ? static_cast<int>(place) : width + l);
     }
     result = b.CreateShuffleVector(loaded, result, order);
   }
-  return result;
+  return isKnown ? result : b.CreateSelect(on, result, otherwise.nothing);
 }
 
 } // namespace fusec
