@@ -342,6 +342,8 @@ private:
         rows = schedule.lanes;
       } else {
         counts.gathers += loads * schedule.lanes;
+        if (vectorLanes && placesAreDivided(bound, place, laneAxis))
+          counts.vectorOps += loads * schedule.lanes * kDividedPlaceOps;
         rows = schedule.lanes;
         counts.reads += !vectorLanes && readsDevice(bound, place) ? loads : 0;
       }

@@ -117,6 +117,13 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
          (staged && rowsEndWithinVectors(bound, read.equation, *use, *access));
 }
 
+bool placesAreDivided(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis) {
+  const AxisUse *use = bound.use(laneAxis, read.equation);
+  const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];
+  return use && access && !bound.operand(read.equation, read.read) &&
+         rowsEndWithinVectors(bound, read.equation, *use, *access);
+}
+
 LanePattern::LanePattern(const BoundSchedule &bound, int equation, std::vector<int> positions,
                          Written written)
     : bound(bound), facts(bound.facts(equation)), positions(std::move(positions)),

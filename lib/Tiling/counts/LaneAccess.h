@@ -10,6 +10,9 @@ namespace fusec::tiling {
 /// What a lane costs that is not stored beside its neighbour: a CPU stores such lanes one by one, and begins nothing
 /// else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
 constexpr double kStoreCyclesALane = 1.5;
+/// Vector operations in the time in which one lane's place is worked out, by divisions by sizes of a run (AMD EPYC, Zen 5:
+/// 30 cycles).
+constexpr double kDividedPlaceOps = 40;
 
 /// Extents of the tiles of Shared operands (stagedExtents), by the operands' position in the schedule.
 using StagedExtents = std::map<OperandIndex, std::vector<int64_t>>;
@@ -31,6 +34,10 @@ double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneA
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
 bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                    const StagedExtents *staged);
+
+/// Whether such lanes' places are worked out one by one: along a flat axis of a size that a run tells, rows may end
+/// within a vector, and the next one lies elsewhere.
+bool placesAreDivided(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis);
 
 /// What a CPU's vectors along an axis of a schedule hold where all iterations along it are written out: which of an
 /// equation's nodes are constants, one for each lane, and which reads find their lanes at constant distances from one
