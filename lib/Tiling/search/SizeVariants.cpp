@@ -248,12 +248,14 @@ bool gainsByLimits(const ScheduledProgram &scheduled) {
   });
 }
 
-/// The alternative that all sizes are at most twice what they are here.
-Rewrite twiceAtMost(const ExprProgram &pattern, const Values &symbols) {
+/// The alternative that all sizes are at most a few times what they are here: twice, or sixteen times on a CPU, whose
+/// blocks have room for rows that no one tunes for, such as those of a long cache.
+Rewrite fewTimesAtMost(const ExprProgram &pattern, const Values &symbols, const Target &target) {
+  const int64_t times = target.kind == TargetKind::Cpu ? 16 : 2;
   int64_t most = 1;
   for (SymbolId s : symbolsOf(pattern))
     most = std::max(most, symbols[static_cast<size_t>(s)]);
-  return {std::string(kSizeMost), most <= INT64_MAX / 2 ? 2 * most : INT64_MAX};
+  return {std::string(kSizeMost), most <= INT64_MAX / times ? times * most : INT64_MAX};
 }
 
 void fillTable(SizedSchedules &out, const ExprProgram &pattern, const Target &target,
@@ -344,7 +346,7 @@ Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target 
     const ExprProgram sized = tunedFor(pattern, values);
     if (const std::vector<Rewrite> ones = sizesOne(pattern, values); !ones.empty())
       FUSEC_CHECK(add(behind(ones, best(*rewritten(sized, ones)))));
-    if (const std::vector<Rewrite> limit = {twiceAtMost(pattern, values)}; gains)
+    if (const std::vector<Rewrite> limit = {fewTimesAtMost(pattern, values, target)}; gains)
       if (const auto limited = rewritten(sized, limit))
         FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited, target)));
     if (at > 0 && (!gains || values == tuned.back()))

@@ -206,6 +206,9 @@ TEST_CASE("size variants: a row of limited length lies in a block's own memory")
       INFO(name << "\n" << text);
       CHECK((isLimited || name != std::string("x86-64-v3"))); // a GPU may find another way
       CHECK(sizeLimits(pattern, variantAt(variants, {99999}).schedule.via).empty());
+      // A CPU has room for rows that are several times as long as any that is tuned for.
+      if (text == softmax && name == std::string("x86-64-v3"))
+        CHECK(!sizeLimits(pattern, variantAt(variants, {4000}).schedule.via).empty());
     }
   }
 }
