@@ -27,7 +27,7 @@ struct Split {
   std::vector<int64_t> times = {};
 };
 
-Split product(Builder &b, const Split &x, const Split &y) {
+Split product(llvm::IRBuilderBase &b, const Split &x, const Split &y) {
   const auto isSplat = [](const Split &s) {
     return !s.apart && std::ranges::all_of(s.lanes, [](int64_t lane) { return lane == 0; });
   };
@@ -99,7 +99,7 @@ bool areConstant(Value *lanes) {
 }
 
 /// The elements of a vector that lanes which are on read: lane l the one at places[l], if that is inside.
-Value *elementsRead(Builder &b, Value *on, const std::vector<int64_t> &places) {
+Value *elementsRead(llvm::IRBuilderBase &b, Value *on, const std::vector<int64_t> &places) {
   Value *none = llvm::Constant::getNullValue(on->getType()), *read = none;
   const auto width = static_cast<int>(places.size());
   std::vector<bool> taken(places.size());
@@ -121,11 +121,41 @@ Value *elementsRead(Builder &b, Value *on, const std::vector<int64_t> &places) {
   return read;
 }
 
+/// Distances that one load reads, so often with what lies apart.
+struct Window {
+  int64_t times, first, last;
+};
+
+/// The fewest that hold what the lanes read: whole vectors, with what lies between, but for the last one of a row,
+/// which ends with what it is for.
+std::vector<Window> windowsOf(const Split &at, const std::vector<bool> &isOn) {
+  const auto width = static_cast<int64_t>(at.lanes.size());
+  std::map<int64_t, std::set<int64_t>> wanted; // distances, by times
+  for (size_t l = 0; l < at.lanes.size(); ++l)
+    if (isOn[l])
+      wanted[at.times[l]].insert(at.lanes[l]);
+  std::vector<Window> windows;
+  for (const auto &[times, distances] : wanted) {
+    const size_t before = windows.size();
+    for (const int64_t distance : distances)
+      if (windows.size() == before || distance >= windows.back().first + width)
+        windows.push_back({times, distance, distance});
+      else
+        windows.back().last = distance;
+    for (size_t w = before; w < windows.size(); ++w)
+      if (w + 1 < windows.size())
+        windows[w].last = windows[w].first + width - 1;
+      else if (w > before)
+        windows[w].first = windows[w].last - width + 1;
+  }
+  return windows;
+}
+
 } // namespace
 
 /// nullptr where that would take more loads than half of the lanes that are on. Elements between the first and the last
-/// one that is wanted may be read too: they lie in the same buffer. Where a run tells which lanes are on, only what they
-/// want is read: behind a row's end there may be nothing.
+/// one that is wanted may be read too: they lie in the same buffer. Where a run tells which lanes are on, nothing but
+/// what they want is read: behind a row's end there may be no page.
 Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
                             const Suppressed &otherwise) {
   const bool isKnown = areConstant(on);
@@ -139,38 +169,18 @@ Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
     return nullptr;
   if (!at.apart)
     at.times.assign(at.lanes.size(), 0);
-  std::map<int64_t, std::set<int64_t>> wanted; // distances, by times that what lies apart is added
   std::vector<bool> isOn;
   for (int l = 0; l < width; ++l) {
     isOn.push_back(!isKnown || llvm::cast<llvm::Constant>(on)
                                    ->getAggregateElement(static_cast<unsigned>(l))
                                    ->isOneValue());
-    if (isOn.back())
-      wanted[at.times[l]].insert(at.lanes[l]);
   }
   auto *type = llvm::cast<llvm::FixedVectorType>(otherwise.nothing->getType());
   llvm::Type *element = type->getElementType();
   Value *result = otherwise.nothing;
   const auto active = std::count(isOn.begin(), isOn.end(), true);
 
-  struct Window {
-    int64_t times, first, last;
-  };
-  std::vector<Window> windows;
-  for (const auto &[times, distances] : wanted) {
-    const size_t before = windows.size();
-    for (const int64_t distance : distances)
-      if (windows.size() == before || distance >= windows.back().first + width)
-        windows.push_back({times, distance, distance});
-      else
-        windows.back().last = distance;
-    // Whole vectors, with what lies between: the last one ends with what it is for.
-    for (size_t w = before; w < windows.size(); ++w)
-      if (w + 1 < windows.size())
-        windows[w].last = windows[w].first + width - 1;
-      else if (w > before)
-        windows[w].first = windows[w].last - width + 1;
-  }
+  const std::vector<Window> windows = windowsOf(at, isOn);
   if (static_cast<int64_t>(windows.size()) * 2 > active && active > 1)
     return nullptr;
 

@@ -8,8 +8,8 @@ namespace fusec {
 bool isShort(const Scalar &trip);
 
 /// Statements that are emitted for a list, or `limit` as soon as that is reached. A Seq loop that is not short counts
-/// as the limit: loops around it gain nothing by being unrolled. So does a micro-kernel: its sums leave no registers for
-/// factors that steps share, such as the elements of a row under neighbouring windows.
+/// as the limit: loops around it gain nothing by being unrolled. So does a micro-kernel: its sums leave no registers
+/// for factors that steps share, such as the elements of a row under neighbouring windows.
 int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmts, int64_t limit);
 
 /// True if a read under `stmts` tests a predicate that `var` goes into.

@@ -77,146 +77,144 @@ void addBias(NodeLowering &n, TensorId sum, DType accumulate, bool hasBias) {
   });
 }
 
-Status conv(NodeLowering &n) {
-  DType t = computeType(n.outType());
-  Window window(n.node, n.shape(0));
-  TensorId sum = sumTarget(n, t, n.has(2));
+/// The convolution of the image with `weights`, which have the accumulation type of `sum` after a cast.
+void convolveImage(NodeLowering &n, TensorId sum, TensorId weights, const Window &window) {
+  const DType t = n.typeOf(sum);
   convolve(
-      n, sum, n.shape(1), n.node.intAttr("group"), window,
+      n, sum, n.shapeOf(weights), n.node.intAttr("group"), window,
       [&](EquationBuilder &b, Val inside, const std::vector<Val> &at) {
         return cast(t, b.readIf(inside, n.in(0), at, b.constant(n.type(0), 0)));
       },
-      [&](EquationBuilder &b, const std::vector<Val> &at) { return cast(t, b.read(n.in(1), at)); });
+      [&](EquationBuilder &b, const std::vector<Val> &at) { return cast(t, b.read(weights, at)); });
+}
+
+Status conv(NodeLowering &n) {
+  const DType t = computeType(n.outType());
+  const TensorId sum = sumTarget(n, t, n.has(2));
+  convolveImage(n, sum, n.in(1), Window(n.node, n.shape(0)));
   addBias(n, sum, t, n.has(2));
   return success();
 }
 
-/// A transposed convolution with stride s as a convolution with stride 1, of which s results lie between the positions of
-/// the data (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016): output o takes data i
-/// by tap o + pad - i*s. With o + pad = u*s + r, tap r + s*j takes data u - j, so that there is a filter for each r, with
-/// each s-th tap, and nothing is multiplied by the zeros between the data. One of a spatial axis.
-struct TransposedAxis {
-  int64_t stride, dilation, taps, kernel, pad;
-  int64_t first;    // the least u
-  DimExpr results;  // how many u
-  DimExpr out;      // output positions, in groups of `stride`
-  DimExpr position; // output positions
-
-  TransposedAxis(const Window &window, size_t d, const DimExpr &out)
-      : stride(window.strides[d]), dilation(window.dilations[d]), kernel(window.kernel[d]),
-        pad(window.padsBegin[d]), first(pad / stride), position(out) {
-    taps = stride == 1 ? kernel : ((kernel - 1) * dilation + stride) / stride;
-    this->out = ceilDiv(out, DimExpr(stride));
-    results = this->out + DimExpr((stride - 1 + pad) / stride - first);
+/// A transposed convolution with stride s as one with stride 1, of which s results lie between two positions of the
+/// data (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016). Output o takes data i by
+/// tap o + pad - i*s. With o + pad = u*s + r, tap r + s*j takes data u - j: there is a filter for each r, with each
+/// s-th tap, and nothing is multiplied by the zeros between the data.
+class TransposedConvolution {
+public:
+  explicit TransposedConvolution(NodeLowering &n)
+      : n(n), t(computeType(n.outType())), group(n.node.intAttr("group")),
+        given(n.node, n.shape(0)) {
+    for (size_t d = 0; d < given.rank(); ++d) {
+      const int64_t stride = given.strides[d], pad = given.padsBegin[d];
+      const int64_t reach = (given.kernel[d] - 1) * given.dilations[d] + 1;
+      Phases p{
+          stride, stride == 1 ? given.kernel[d] : (reach + stride - 1) / stride, pad / stride, {}};
+      p.results = ceilDiv(n.outShape()[d + 2], DimExpr(stride)) +
+                  DimExpr((stride - 1 + pad) / stride - p.first);
+      axes.push_back(p);
+    }
   }
-  /// Between two of data that one result takes.
-  int64_t distance() const { return stride == 1 ? dilation : 1; }
-  bool isCut() const { return !(out * DimExpr(stride) == position); }
+
+  Status lower() {
+    const TensorId weights = filters();
+    Window window = given;
+    Shape shape{n.outShape()[0], n.shapeOf(weights)[0]};
+    for (size_t d = 0; d < axes.size(); ++d) {
+      const Phases &p = axes[d];
+      shape.push_back(p.results);
+      window.kernel[d] = p.taps;
+      window.strides[d] = 1;
+      window.dilations[d] = p.stride == 1 ? given.dilations[d] : 1;
+      window.padsBegin[d] = (p.taps - 1) * window.dilations[d] - p.first;
+      const DimExpr behind = p.results + DimExpr(p.first) - given.input[d];
+      window.padsEnd[d] = !behind.isConst() || behind.constValue() > 0;
+    }
+    const bool areApart =
+        std::any_of(axes.begin(), axes.end(), [](auto &p) { return p.stride > 1; });
+    const TensorId sum = areApart ? n.temp("acc", t, shape) : sumTarget(n, t, n.has(2));
+    convolveImage(n, sum, weights, window);
+    if (areApart)
+      putSideBySide(sum);
+    else
+      addBias(n, sum, t, n.has(2));
+    return success();
+  }
+
+private:
+  /// The places between two positions of the data along one axis.
+  struct Phases {
+    int64_t stride, taps; // of a filter
+    int64_t first;        // the least u
+    DimExpr results;      // how many u
+  };
+
+  /// [groups * filters * phases, channels of a group, taps...], with the taps in the order of the data. With a stride
+  /// and a dilation some taps are none of the kernel's, and are 0.
+  TensorId filters() {
+    const Shape &w = n.shape(1);
+    const size_t rank = axes.size();
+    const DimExpr perGroupIn = floorDiv(w[0], DimExpr(group));
+    Shape apart{DimExpr(group), w[1]}, joined{w[1] * DimExpr(group), perGroupIn};
+    for (const Phases &p : axes) {
+      apart.push_back(DimExpr(p.stride));
+      joined[0] = joined[0] * DimExpr(p.stride);
+    }
+    apart.push_back(perGroupIn);
+    for (const Phases &p : axes) {
+      apart.push_back(DimExpr(p.taps));
+      joined.push_back(DimExpr(p.taps));
+    }
+    const TensorId made = n.map(n.temp("phases", n.type(1), apart), [&](EquationBuilder &b) {
+      std::vector<Val> at{b.axis(0) * perGroupIn + b.axis(2 + rank), b.axis(1)};
+      Val inside;
+      for (size_t d = 0; d < rank; ++d) {
+        const Phases &p = axes[d];
+        const int64_t dilation = given.dilations[d], kernel = given.kernel[d];
+        Val tap = b.index(DimExpr(p.taps - 1)) - b.axis(3 + rank + d);
+        if (p.stride > 1) {
+          const Val place = b.axis(2 + d) + tap * double(p.stride);
+          tap = floorDiv(place, dilation);
+          if (dilation > 1)
+            inside = both(inside, eq(floorMod(place, dilation), 0));
+          if (p.taps * p.stride > (kernel - 1) * dilation + 1)
+            inside = both(inside, lt(tap, DimExpr(kernel)));
+        }
+        at.push_back(tap);
+      }
+      return b.readIf(inside, n.in(1), at, b.constant(n.type(1), 0));
+    });
+    const TensorId weights = n.temp("filters", n.type(1), joined);
+    n.reshape(weights, made);
+    return weights;
+  }
+
+  /// The results of all phases in the order of the output, with the bias.
+  void putSideBySide(TensorId sum) {
+    n.map(n.out(), [&](EquationBuilder &b) {
+      Val filter = b.axis(1);
+      std::vector<Val> at{b.axis(0), filter};
+      for (size_t d = 0; d < axes.size(); ++d) {
+        const Val shifted = b.axis(2 + d) + double(given.padsBegin[d]);
+        filter = filter * DimExpr(axes[d].stride) + floorMod(shifted, axes[d].stride);
+        at.push_back(floorDiv(shifted, axes[d].stride) - double(axes[d].first));
+      }
+      at[1] = filter;
+      Val y = b.read(sum, at);
+      if (n.has(2))
+        y = y + cast(t, b.read(n.in(2), {b.axis(1)}));
+      return cast(n.outType(), y);
+    });
+  }
+
+  NodeLowering &n;
+  const DType t;
+  const int64_t group;
+  const Window given;
+  std::vector<Phases> axes;
 };
 
-/// The filters [groups * filters * phases, channels of a group, taps...], with the taps in the order of the data. With a
-/// stride and a dilation some taps are none of the kernel's, and are 0.
-TensorId phaseFilters(NodeLowering &n, DType t, const std::vector<TransposedAxis> &axes,
-                      int64_t group) {
-  const Shape &w = n.shape(1);
-  const DimExpr perGroupIn = floorDiv(w[0], DimExpr(group));
-  Shape apart{DimExpr(group), w[1]}, joined{w[1] * DimExpr(group), perGroupIn};
-  for (const TransposedAxis &a : axes) {
-    apart.push_back(DimExpr(a.stride));
-    joined[0] = joined[0] * DimExpr(a.stride);
-  }
-  apart.push_back(perGroupIn);
-  for (const TransposedAxis &a : axes) {
-    apart.push_back(DimExpr(a.taps));
-    joined.push_back(DimExpr(a.taps));
-  }
-  const TensorId made = n.map(n.temp("phases", t, apart), [&](EquationBuilder &b) {
-    std::vector<Val> at{b.axis(0) * perGroupIn + b.axis(2 + axes.size()), b.axis(1)};
-    Val inside;
-    for (size_t d = 0; d < axes.size(); ++d) {
-      const TransposedAxis &a = axes[d];
-      Val tap = b.index(DimExpr(a.taps - 1)) - b.axis(3 + axes.size() + d);
-      if (a.stride > 1) {
-        const Val place = b.axis(2 + d) + tap * double(a.stride);
-        tap = floorDiv(place, a.dilation);
-        if (a.dilation > 1)
-          inside = both(inside, eq(floorMod(place, a.dilation), 0));
-        if (a.taps * a.stride > (a.kernel - 1) * a.dilation + 1)
-          inside = both(inside, lt(tap, DimExpr(a.kernel)));
-      }
-      at.push_back(tap);
-    }
-    return cast(t, b.readIf(inside, n.in(1), at, b.constant(n.type(1), 0)));
-  });
-  const TensorId filters = n.temp("filters", t, joined);
-  n.reshape(filters, made);
-  return filters;
-}
-
-/// The results of all phases in the order of the output, with the bias.
-void interleave(NodeLowering &n, TensorId sum, DType t, const std::vector<TransposedAxis> &axes) {
-  const size_t rank = axes.size();
-  Shape apart = {n.outShape()[0], n.outShape()[1]}, whole = apart;
-  for (const TransposedAxis &a : axes) {
-    apart.insert(apart.end(), {a.out, DimExpr(a.stride)});
-    whole.push_back(a.out * DimExpr(a.stride));
-  }
-  const TensorId made = n.map(n.temp("interleaved", n.outType(), apart), [&](EquationBuilder &b) {
-    Val filter = b.axis(1);
-    std::vector<Val> at{b.axis(0), filter};
-    for (size_t d = 0; d < rank; ++d) {
-      const Val shifted = b.axis(3 + 2 * d) + double(axes[d].pad);
-      filter = filter * DimExpr(axes[d].stride) + floorMod(shifted, axes[d].stride);
-      at.push_back(b.axis(2 + 2 * d) + floorDiv(shifted, axes[d].stride) - double(axes[d].first));
-    }
-    at[1] = filter;
-    Val y = b.read(sum, at);
-    if (n.has(2))
-      y = y + cast(t, b.read(n.in(2), {b.axis(1)}));
-    return cast(n.outType(), y);
-  });
-  if (std::ranges::none_of(axes, &TransposedAxis::isCut)) {
-    n.reshape(n.out(), made);
-    return;
-  }
-  const TensorId uncut = n.temp("uncut", n.outType(), whole);
-  n.reshape(uncut, made);
-  n.map(n.out(), [&](EquationBuilder &b) { return b.read(uncut, b.axes); });
-}
-
-Status convTranspose(NodeLowering &n) {
-  const DType t = computeType(n.outType());
-  const int64_t group = n.node.intAttr("group");
-  Window window(n.node, n.shape(0));
-  std::vector<TransposedAxis> axes;
-  for (size_t d = 0; d < window.rank(); ++d)
-    axes.emplace_back(window, d, n.outShape()[d + 2]);
-  const TensorId filters = phaseFilters(n, t, axes, group);
-  const bool hasPhases = std::ranges::any_of(axes, [](auto &a) { return a.stride > 1; });
-  Shape shape{n.outShape()[0], n.shapeOf(filters)[0]};
-  for (size_t d = 0; d < axes.size(); ++d) {
-    const TransposedAxis &a = axes[d];
-    shape.push_back(a.results);
-    window.kernel[d] = a.taps;
-    window.strides[d] = 1;
-    window.dilations[d] = a.distance();
-    window.padsBegin[d] = (a.taps - 1) * a.distance() - a.first;
-    const DimExpr behind = a.results + DimExpr(a.first) - window.input[d];
-    window.padsEnd[d] = !behind.isConst() || behind.constValue() > 0;
-  }
-  const TensorId sum = hasPhases ? n.temp("acc", t, shape) : sumTarget(n, t, n.has(2));
-  convolve(
-      n, sum, n.shapeOf(filters), group, window,
-      [&](EquationBuilder &b, Val inside, const std::vector<Val> &at) {
-        return cast(t, b.readIf(inside, n.in(0), at, b.constant(n.type(0), 0)));
-      },
-      [&](EquationBuilder &b, const std::vector<Val> &at) { return b.read(filters, at); });
-  if (hasPhases)
-    interleave(n, sum, t, axes);
-  else
-    addBias(n, sum, t, n.has(2));
-  return success();
-}
+Status convTranspose(NodeLowering &n) { return TransposedConvolution(n).lower(); }
 
 } // namespace
 

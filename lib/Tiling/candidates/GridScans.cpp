@@ -121,8 +121,8 @@ StepParts partsOfStep(const ScheduledProgram &program, bool withSums) {
 
 class GridScanBuilder {
 public:
-  /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU. `rows`: on
-  /// a CPU, of the last axis but one at most, such as a batch: each vector of weights is read once for all of them.
+  /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU. `rows`:
+  /// on a CPU, of the last axis but one at most, such as a batch: each vector of weights is read once for all of them.
   GridScanBuilder(const ScheduledProgram &program, const Target &target, int64_t each, int64_t rows)
       : program(program), target(target), each(each), mostRows(rows),
         vectorLanes(target.vectorLanes), equations(program.equations) {

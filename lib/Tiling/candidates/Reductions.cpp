@@ -255,9 +255,9 @@ bool readsPadding(const View &view) {
                              [](const ReadInfo &r) { return r.guarded && !r.constant; });
 }
 
-/// Vectors of the last axis that a tile of columns takes on a CPU, the best of equals first: a core fetches a few lines of
-/// each row faster than one. Windows have their row's ends at the same lanes of the same tiles, as constants, where no
-/// tile has less than another.
+/// Vectors of the last axis that a tile of columns takes on a CPU, the best of equals first: a core fetches a few lines
+/// of each row faster than one. Windows have their row's ends at the same lanes of the same tiles, as constants, where
+/// no tile has less than another.
 std::vector<int> columnVectors(const View &view) {
   const std::vector<int> some = {kMostVectors, 4, 1};
   if (view.spatial.empty() || !view.extent(view.spatial.back()).isConst() || !readsPadding(view))

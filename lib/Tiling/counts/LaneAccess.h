@@ -10,8 +10,8 @@ namespace fusec::tiling {
 /// What a lane costs that is not stored beside its neighbour: a CPU stores such lanes one by one, and begins nothing
 /// else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
 constexpr double kStoreCyclesALane = 1.5;
-/// Vector operations in the time in which one lane's place is worked out, by divisions by sizes of a run (AMD EPYC, Zen 5:
-/// 30 cycles).
+/// Vector operations in the time in which one lane's place is worked out, by divisions by sizes of a run (AMD EPYC, Zen
+/// 5: 30 cycles).
 constexpr double kDividedPlaceOps = 40;
 
 /// Extents of the tiles of Shared operands (stagedExtents), by the operands' position in the schedule.

@@ -175,9 +175,9 @@ protected:
   BufferId found = -1; // Shared: indices of elements, the first one's first
 };
 
-/// Selection by tiles. Of each tile the first element that is still to be found lies in the block's memory: the next one
-/// is the first of those, and its tile alone is searched again for what comes behind it. O(n + k sqrt(n)) work. Tiles
-/// are columns of a few vectors, so that each lane searches its own:
+/// Selection by tiles. Of each tile the first element that is still to be found lies in the block's memory: the next
+/// one is the first of those, and its tile alone is searched again for what comes behind it. O(n + k sqrt(n)) work.
+/// Tiles are columns of a few vectors, so that each lane searches its own:
 ///   for t { first[t] = max of tile t }
 ///   for s { found[s] = max of first; t = its tile; first[t] = max of what comes behind it in tile t }
 /// An element is one number, its key above and its index below, so that a step of a search is one maximum.

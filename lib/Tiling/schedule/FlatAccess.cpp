@@ -36,7 +36,7 @@ struct Digits {
   NodeId number;
   size_t dimensions;
 };
-/// Those that end with dimension `last`.
+/// The digits that end with dimension `last`; nullopt where there are none.
 static std::optional<Digits> digitsEndingAt(const Body &body, const std::vector<NodeId> &indices,
                                             const Shape &shape, size_t last) {
   const Scalar &lowest = body[indices[last]];

@@ -20,8 +20,8 @@ inline std::optional<int64_t> paddedLength(const DimExpr &length,
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(most, 1))));
 }
 
-/// Elements of a row that one lane searches for the first of its tile, such that a row has about as many vectors of tiles
-/// as a tile has elements: each place that is found takes a pass over the ones and over one of the others.
+/// Elements of a row that one lane searches for the first of its tile, such that a row has about as many vectors of
+/// tiles as a tile has elements: each place that is found takes a pass over the ones and over one of the others.
 inline int64_t rowsOfTile(int64_t padded, int64_t lanes) {
   int64_t rows = 1;
   while (rows * rows * lanes < padded)

@@ -251,7 +251,7 @@ bool gainsByLimits(const ScheduledProgram &scheduled) {
 /// The alternative that all sizes are at most a few times what they are here: twice, or sixteen times on a CPU, whose
 /// blocks have room for rows that no one tunes for, such as those of a long cache.
 Rewrite fewTimesAtMost(const ExprProgram &pattern, const Values &symbols, const Target &target) {
-  const int64_t times = target.kind == TargetKind::Cpu ? 16 : 2;
+  const int64_t times = target.blocksHaveUnits() ? 2 : 16;
   int64_t most = 1;
   for (SymbolId s : symbolsOf(pattern))
     most = std::max(most, symbols[static_cast<size_t>(s)]);

@@ -94,8 +94,8 @@ private:
 
   /// Windows of neighbouring blocks overlap, and each block copies what lies under its own: while copies are many
   /// beside products, and fewer in larger blocks, these take several steps of the innermost outer axis. Depthwise 7x7
-  /// of 96 channels took 1.6 times as long with seven rows copied for each row of results. A vector that is copied takes
-  /// as long as ten that are multiplied.
+  /// of 96 channels took 1.6 times as long with seven rows copied for each row of results. A vector that is copied
+  /// takes as long as ten that are multiplied.
   void shareHalos(int64_t blocks) {
     constexpr int64_t kProductsOfCopy = 200;
     if (roles.blocks.empty())
