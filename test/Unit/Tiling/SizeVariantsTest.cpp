@@ -198,6 +198,9 @@ TEST_CASE("size variants: a row of limited length lies in a block's own memory")
       for (ScheduleVariant variant : variants)
         for (const SizeLimit &limit : sizeLimits(pattern, variant.schedule.via)) {
           isLimited |= limit.most > 1;
+          // A CPU has room for rows sixteen times as long as any that is tuned for, and one of 1 element is.
+          if (name == std::string("x86-64-v3"))
+            CHECK((limit.most == 1 || limit.most >= 16));
           CHECK(!limitNotTested(variant, pattern));
           CHECK(!allHold(variant.guards, {limit.most + 1}));
           variant.guards.clear();
@@ -207,24 +210,6 @@ TEST_CASE("size variants: a row of limited length lies in a block's own memory")
       CHECK((isLimited || name != std::string("x86-64-v3"))); // a GPU may find another way
       CHECK(sizeLimits(pattern, variantAt(variants, {99999}).schedule.via).empty());
     }
-  }
-}
-
-TEST_CASE("size variants: a CPU's block has room for a cache longer than any that is tuned for") {
-  const ExprProgram scores =
-      patternFrom(ProgramText("p", kRows)
-                      .input("q", "32,128")
-                      .input("k", "32,n,128")
-                      .reduction("c", "h:32, j:n; k:128", "sum", "mul(%q[h, k], %k[h, j, k])")
-                      .reduction("m", "h:32; r:n", "max", "%c[h, r]")
-                      .map("e", "h:32, j:n", "exp(sub(%c[h, j], %m[h]))")
-                      .reduction("s", "h:32; r:n", "sum", "%e[h, r]")
-                      .map("y", "h:32, j:n", "div(%e[h, j], %s[h])"));
-  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
-    const std::vector<ScheduleVariant> variants = variantsOf(scores, targetNamed(name));
-    const Schedule &schedule = variantAt(variants, {4000}).schedule;
-    INFO(name << "\n" << print(schedule, scores));
-    CHECK(!sizeLimits(scores, schedule.via).empty());
   }
 }
 
