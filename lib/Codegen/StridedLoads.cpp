@@ -159,6 +159,11 @@ std::vector<Window> windowsOf(const Split &at, const std::vector<bool> &isOn) {
 Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
                             const Suppressed &otherwise) {
   const bool isKnown = areConstant(on);
+  // AVX2 masks loads of no narrower elements: each lane would be a branch.
+  constexpr unsigned kLeastMaskedBits = 32;
+  if (!isKnown && width <= 8 &&
+      otherwise.nothing->getType()->getScalarSizeInBits() < kLeastMaskedBits)
+    return nullptr;
   Split at{p.index.v, {}, nullptr, {}};
   if (p.index.varying)
     at = split(b, p.index.v);

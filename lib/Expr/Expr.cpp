@@ -69,7 +69,7 @@ static void raiseFactors(const DimExpr &extent, std::vector<Symbol> &symbols) {
   if (extent.op() != DimExpr::Op::Symbol)
     return;
   Symbol &symbol = symbols[static_cast<size_t>(extent.symbolId())];
-  if (symbol.min == 0)
+  if (symbol.min == 0 && symbol.max > 0)
     symbol.min = 1;
 }
 

@@ -140,16 +140,25 @@ private:
                         takesIndicesApart(e));
   }
 
-  /// What such a read composes to is in no order that a schedule could pack.
-  static bool takesIndicesApart(const Equation &e) {
+  /// What such a read composes to is in no order that a schedule could pack. Not where elements are repeated, which
+  /// would store them so often.
+  bool takesIndicesApart(const Equation &e) const {
     const std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
+    const int64_t made = elementsOf(e.outputs[0]);
     return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      if (isRead(e.body[id]) && elementsOf(TensorId(e.body[id].index)) < made)
+        return false;
       const std::vector<NodeId> indices =
           isRead(e.body[id]) ? indexOperands(e.body[id]) : std::vector<NodeId>{};
       return std::any_of(indices.begin(), indices.end(), [&](NodeId index) {
         return !affineForm(e.body, index, static_cast<int>(e.axes.size()));
       });
     });
+  }
+
+  int64_t elementsOf(TensorId id) const {
+    const DimExpr elements = numElements(program.tensors[id].shape);
+    return elements.isConst() ? elements.constValue() : INT64_MAX;
   }
 
   /// A scan begins with the whole tensor: nothing can be written into its place.

@@ -1,6 +1,6 @@
 // Conv and ConvTranspose. Axes: n, oc, spatial...; ic, kernel.... Groups are an axis of their own, so that the
 // input's channel is affine: the sum goes to [N, G, OC/G, spatial...] and a reshape map follows. Depthwise
-// convolutions have no ic axis and write their output directly.
+// convolutions have no ic axis and write their output directly. Transposed ones with strides are several convolutions.
 #include "Expr/lower/Contractions.h"
 
 #include <algorithm>
@@ -96,122 +96,190 @@ Status conv(NodeLowering &n) {
   return success();
 }
 
-/// A transposed convolution with stride s as one with stride 1, of which s results lie between two positions of the
-/// data (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016). Output o takes data i by
-/// tap o + pad - i*s. With o + pad = u*s + r, tap r + s*j takes data u - j: there is a filter for each r, with each
-/// s-th tap, and nothing is multiplied by the zeros between the data.
+/// A transposed convolution with stride s as convolutions with stride 1, of which s results lie between two positions
+/// of the data (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016). Output o takes data
+/// i by tap o + pad - i*s. With o + pad = u*s + r, tap r + s*j takes data u - j: there is a filter for each r, with
+/// each s-th tap, and nothing is multiplied by the zeros between the data. Where s does not divide the kernel, the last
+/// places have a tap less: they are a convolution of their own, so that no data is multiplied by a tap that is not
+/// there.
 class TransposedConvolution {
 public:
   explicit TransposedConvolution(NodeLowering &n)
       : n(n), t(computeType(n.outType())), group(n.node.intAttr("group")),
-        given(n.node, n.shape(0)) {
-    for (size_t d = 0; d < given.rank(); ++d) {
-      const int64_t stride = given.strides[d], pad = given.padsBegin[d];
-      const int64_t reach = (given.kernel[d] - 1) * given.dilations[d] + 1;
-      Phases p{
-          stride, stride == 1 ? given.kernel[d] : (reach + stride - 1) / stride, pad / stride, {}};
-      p.results = ceilDiv(n.outShape()[d + 2], DimExpr(stride)) +
-                  DimExpr((stride - 1 + pad) / stride - p.first);
-      axes.push_back(p);
-    }
-  }
+        given(n.node, n.shape(0)) {}
 
   Status lower() {
-    const TensorId weights = filters();
-    Window window = given;
-    Shape shape{n.outShape()[0], n.shapeOf(weights)[0]};
-    for (size_t d = 0; d < axes.size(); ++d) {
-      const Phases &p = axes[d];
-      shape.push_back(p.results);
-      window.kernel[d] = p.taps;
-      window.strides[d] = 1;
-      window.dilations[d] = p.stride == 1 ? given.dilations[d] : 1;
-      window.padsBegin[d] = (p.taps - 1) * window.dilations[d] - p.first;
-      const DimExpr behind = p.results + DimExpr(p.first) - given.input[d];
-      window.padsEnd[d] = !behind.isConst() || behind.constValue() > 0;
+    bool areApart = false, areDilated = false;
+    for (size_t d = 0; d < given.rank(); ++d) {
+      areApart |= given.strides[d] > 1;
+      areDilated |= given.strides[d] > 1 && given.dilations[d] > 1;
     }
-    const bool areApart =
-        std::any_of(axes.begin(), axes.end(), [](auto &p) { return p.stride > 1; });
-    const TensorId sum = areApart ? n.temp("acc", t, shape) : sumTarget(n, t, n.has(2));
-    convolveImage(n, sum, weights, window);
-    if (areApart)
-      putSideBySide(sum);
+    const TensorId sum = areApart && !areDilated ? -1 : sumTarget(n, t, n.has(2));
+    if (areDilated)
+      gather(sum);
+    else if (areApart)
+      return putSideBySide();
     else
-      addBias(n, sum, t, n.has(2));
+      convolvePlaces(allPlaces()[0], sum);
+    addBias(n, sum, t, n.has(2));
     return success();
   }
 
 private:
-  /// The places between two positions of the data along one axis.
-  struct Phases {
-    int64_t stride, taps; // of a filter
-    int64_t first;        // the least u
-    DimExpr results;      // how many u
+  /// Places between two positions of the data that have equally many taps, along one axis.
+  struct Places {
+    int64_t begin, count, taps;
   };
+  using AllAxes = std::vector<Places>;
 
-  /// [groups * filters * phases, channels of a group, taps...], with the taps in the order of the data. With a stride
-  /// and a dilation some taps are none of the kernel's, and are 0.
-  TensorId filters() {
+  /// Every place of the output in one of them; none of those that no tap reaches.
+  std::vector<AllAxes> allPlaces() const {
+    std::vector<AllAxes> all{{}};
+    for (size_t d = 0; d < given.rank(); ++d) {
+      const int64_t stride = given.strides[d], kernel = given.kernel[d];
+      const int64_t more = stride == 1 ? 1 : (kernel - 1) % stride + 1; // with a tap more
+      const int64_t taps = (kernel + stride - 1) / stride;
+      std::vector<Places> along{{0, more, taps}};
+      if (more < stride && taps > 1)
+        along.push_back({more, stride - more, taps - 1});
+      std::vector<AllAxes> longer;
+      for (const AllAxes &axes : all)
+        for (const Places &p : along) {
+          longer.push_back(axes);
+          longer.back().push_back(p);
+        }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
+  /// The least u along an axis, and how many there are.
+  int64_t first(size_t d) const { return given.padsBegin[d] / given.strides[d]; }
+  DimExpr results(size_t d) const {
+    const int64_t stride = given.strides[d];
+    return ceilDiv(n.outShape()[d + 2], DimExpr(stride)) +
+           DimExpr((stride - 1 + given.padsBegin[d]) / stride - first(d));
+  }
+
+  /// [groups * filters * places, channels of a group, taps...], with the taps in the order of the data.
+  TensorId filters(const AllAxes &axes) {
     const Shape &w = n.shape(1);
     const size_t rank = axes.size();
     const DimExpr perGroupIn = floorDiv(w[0], DimExpr(group));
     Shape apart{DimExpr(group), w[1]}, joined{w[1] * DimExpr(group), perGroupIn};
-    for (const Phases &p : axes) {
-      apart.push_back(DimExpr(p.stride));
-      joined[0] = joined[0] * DimExpr(p.stride);
+    for (const Places &p : axes) {
+      apart.push_back(DimExpr(p.count));
+      joined[0] = joined[0] * DimExpr(p.count);
     }
     apart.push_back(perGroupIn);
-    for (const Phases &p : axes) {
+    for (const Places &p : axes) {
       apart.push_back(DimExpr(p.taps));
       joined.push_back(DimExpr(p.taps));
     }
     const TensorId made = n.map(n.temp("phases", n.type(1), apart), [&](EquationBuilder &b) {
       std::vector<Val> at{b.axis(0) * perGroupIn + b.axis(2 + rank), b.axis(1)};
-      Val inside;
-      for (size_t d = 0; d < rank; ++d) {
-        const Phases &p = axes[d];
-        const int64_t dilation = given.dilations[d], kernel = given.kernel[d];
-        Val tap = b.index(DimExpr(p.taps - 1)) - b.axis(3 + rank + d);
-        if (p.stride > 1) {
-          const Val place = b.axis(2 + d) + tap * double(p.stride);
-          tap = floorDiv(place, dilation);
-          if (dilation > 1)
-            inside = both(inside, eq(floorMod(place, dilation), 0));
-          if (p.taps * p.stride > (kernel - 1) * dilation + 1)
-            inside = both(inside, lt(tap, DimExpr(kernel)));
-        }
-        at.push_back(tap);
-      }
-      return b.readIf(inside, n.in(1), at, b.constant(n.type(1), 0));
+      for (size_t d = 0; d < rank; ++d)
+        at.push_back(b.axis(2 + d) + double(axes[d].begin) +
+                     (b.index(DimExpr(axes[d].taps - 1)) - b.axis(3 + rank + d)) *
+                         double(given.strides[d]));
+      return b.read(n.in(1), at);
     });
     const TensorId weights = n.temp("filters", n.type(1), joined);
     n.reshape(weights, made);
     return weights;
   }
 
-  /// The results of all phases in the order of the output, with the bias.
-  void putSideBySide(TensorId sum) {
+  /// `sum`: where the results go; -1: to a temp.
+  TensorId convolvePlaces(const AllAxes &axes, TensorId sum = -1) {
+    const TensorId weights = filters(axes);
+    Window window = given;
+    Shape shape{n.outShape()[0], n.shapeOf(weights)[0]};
+    for (size_t d = 0; d < axes.size(); ++d) {
+      shape.push_back(results(d));
+      window.kernel[d] = axes[d].taps;
+      window.strides[d] = 1;
+      window.padsBegin[d] = (axes[d].taps - 1) * window.dilations[d] - first(d);
+      const DimExpr behind = results(d) + DimExpr(first(d)) - given.input[d];
+      window.padsEnd[d] = !behind.isConst() || behind.constValue() > 0;
+    }
+    if (sum < 0)
+      sum = n.temp("acc", t, shape);
+    convolveImage(n, sum, weights, window);
+    return sum;
+  }
+
+  /// The results at all places in the order of the output, with the bias.
+  Status putSideBySide() {
+    std::vector<std::pair<AllAxes, TensorId>> sums;
+    for (AllAxes &axes : allPlaces()) {
+      const TensorId sum = convolvePlaces(axes);
+      sums.emplace_back(std::move(axes), sum);
+    }
     n.map(n.out(), [&](EquationBuilder &b) {
-      Val filter = b.axis(1);
-      std::vector<Val> at{b.axis(0), filter};
-      for (size_t d = 0; d < axes.size(); ++d) {
-        const Val shifted = b.axis(2 + d) + double(given.padsBegin[d]);
-        filter = filter * DimExpr(axes[d].stride) + floorMod(shifted, axes[d].stride);
-        at.push_back(floorDiv(shifted, axes[d].stride) - double(axes[d].first));
+      Val y = b.constant(t, 0);
+      for (const auto &[axes, sum] : sums) {
+        Val filter = b.axis(1), isThere;
+        std::vector<Val> at{b.axis(0), filter};
+        for (size_t d = 0; d < axes.size(); ++d) {
+          const int64_t stride = given.strides[d];
+          const Val shifted = b.axis(2 + d) + double(given.padsBegin[d]);
+          const Val place = floorMod(shifted, stride) - double(axes[d].begin);
+          if (axes[d].count < stride)
+            isThere = both(isThere, inRange(place, DimExpr(axes[d].count)));
+          filter = filter * DimExpr(axes[d].count) + place;
+          at.push_back(floorDiv(shifted, stride) - double(first(d)));
+        }
+        at[1] = filter;
+        y = b.readIf(isThere, sum, at, y);
       }
-      at[1] = filter;
-      Val y = b.read(sum, at);
       if (n.has(2))
         y = y + cast(t, b.read(n.in(2), {b.axis(1)}));
       return cast(n.outType(), y);
     });
+    return success();
+  }
+
+  /// With a stride and a dilation: output o takes data i by tap k where o + pad - k*dilation = i*stride.
+  void gather(TensorId sum) {
+    const Shape &w = n.shape(1);
+    const DimExpr perGroupIn = floorDiv(w[0], DimExpr(group)), perGroupOut = w[1];
+    const bool splits = group > 1 && !perGroupOut.isConst(1);
+    TensorId target = sum;
+    if (splits) {
+      Shape shape = n.outShape();
+      shape[1] = group;
+      shape.insert(shape.begin() + 2, perGroupOut);
+      target = n.temp("groups", t, shape);
+    }
+    const size_t lead = splits ? 3 : 2;
+    n.reduce(target, Monoid::Sum, [&](EquationBuilder &b) {
+      const Val g = group > 1 ? b.axis(1) : b.index(0);
+      const Val oc = group == 1 ? b.axis(1) : splits ? b.axis(2) : b.index(0);
+      const Val ic = g * perGroupIn + b.reduction(perGroupIn);
+      std::vector<Val> atX{b.axis(0), ic}, atW{ic, oc};
+      Val inside;
+      for (size_t d = 0; d < given.rank(); ++d) {
+        const Val k = b.reduction(given.kernel[d]);
+        const Val shifted =
+            b.axis(lead + d) - k * double(given.dilations[d]) + double(given.padsBegin[d]);
+        const Val position = floorDiv(shifted, given.strides[d]);
+        if (given.strides[d] > 1)
+          inside = both(inside, eq(floorMod(shifted, given.strides[d]), 0));
+        inside = both(inside, inRange(position, given.input[d]));
+        atX.push_back(position);
+        atW.push_back(k);
+      }
+      return cast(t, b.readIf(inside, n.in(0), atX, b.constant(n.type(0), 0))) *
+             cast(t, b.read(n.in(1), atW));
+    });
+    if (splits)
+      n.reshape(sum, target);
   }
 
   NodeLowering &n;
   const DType t;
   const int64_t group;
   const Window given;
-  std::vector<Phases> axes;
 };
 
 Status convTranspose(NodeLowering &n) { return TransposedConvolution(n).lower(); }

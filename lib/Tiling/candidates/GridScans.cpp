@@ -154,6 +154,8 @@ public:
     schedule.tree = {LeafNode{.kind = LeafKind::Carry, .carry = 0}, LeafNode{LeafKind::Barrier},
                      std::move(loop)};
     const std::vector<ScanCarry> &carries = program.scan->carries;
+    if (mostRows > 1 && !usesRows)
+      return std::nullopt; // as with fewer rows
     if (std::ranges::any_of(carries, [](const ScanCarry &carry) { return carry.final >= 0; })) {
       schedule.tree.push_back(LeafNode{LeafKind::Barrier});
       schedule.tree.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 2});
@@ -211,9 +213,13 @@ private:
         vectors = std::min(vectors, atOnce);
     vectors = std::min(vectors, vectorsAlong(axes.back()));
     tileRows = axes.size() > 1 ? rowsAlong(axes[axes.size() - 2]) : 1;
-    for (int e : sums)
-      if (tileRows * vectors * ofPoint(e, step.points[e]) > target.vectorRegisters * 3 / 4)
+    for (int e : sums) {
+      const int64_t ofOne = ofPoint(e, step.points[e]),
+                    atOnce = ofOne * vectors <= each ? ofOne : 1;
+      if (tileRows > 1 && tileRows * vectors * atOnce > target.vectorRegisters * 3 / 4)
         return {};
+    }
+    usesRows = usesRows || 2 * tileRows > mostRows; // more than the candidate with half as many
     std::vector<TreeNode> stages, inside;
     for (int e : sums) {
       std::vector<TreeNode> nodes = vectorLanes ? columns(e, vectors, step.points[e], axes)
@@ -438,6 +444,7 @@ private:
   const Target &target;
   const int64_t each, mostRows;
   int64_t tileRows = 1; // in the part at hand
+  bool usesRows = false;
   const bool vectorLanes;
   const std::vector<const Equation *> &equations;
   Schedule schedule;

@@ -14,7 +14,8 @@ std::vector<NodeId> readsOf(const Equation &equation);
 std::vector<DimExpr> stridesOf(const Shape &shape);
 
 /// A read as a flat, row-major element address that is affine in the equation's axes:
-/// address = constant + sum of stride[axis] * axis + sum of rests. nullopt where it is not (divisions, gathers).
+/// address = constant + sum of stride[axis] * axis + sum of rests. nullopt where it is not (divisions
+/// but for the digits of one number, gathers).
 struct FlatAccess {
   std::vector<DimExpr> stride; // one an axis
   DimExpr constant;

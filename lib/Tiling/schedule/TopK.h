@@ -1,5 +1,5 @@
 #pragma once
-// The rows that topk sorts.
+// The rows that topk sorts, or selects from by tiles.
 #include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace fusec::tiling {
 
-/// Longest row that is sorted as a whole: longer ones fit no block's shared memory.
+/// Longest row that is sorted or selected from by tiles as a whole: longer ones are sorted by no block's memory.
 constexpr int64_t kMaxSorted = int64_t{1} << 16;
 
 /// Number of places that sorting `length` elements takes: a power of two. nullopt without a bound on the length, or

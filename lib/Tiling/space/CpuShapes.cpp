@@ -49,7 +49,10 @@ private:
     // A window that all columns see is copied with its padding once for them.
     const int64_t everyColumn = roundUp(allColumns, tileColumns),
                   box = boxes(tileColumns, 1).elements;
-    if (box > 0 && boxes(everyColumn, 1).elements == box)
+    const bool arePacked = std::ranges::all_of(view.reads, [&](const ReadInfo &read) {
+      return read.constant || !read.dependsOn(view.spatial[roles.lane]);
+    });
+    if (arePacked && box > 0 && boxes(everyColumn, 1).elements == box)
       columns = everyColumn;
     while (columns >= 2 * std::max(tileColumns, kPanel) && columnsShareNothing())
       columns /= 2;

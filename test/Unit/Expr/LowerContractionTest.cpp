@@ -176,6 +176,23 @@ TEST_CASE("lowering: transposed convolutions") {
   });
 }
 
+TEST_CASE("lowering: a transposed convolution multiplies no data by taps that are not there") {
+  // Output 3 takes one tap of the last element alone.
+  GraphMaker m;
+  TensorValue x(DType::F32, {1, 1, 2}), w(DType::F32, {1, 1, 3});
+  x.floats = {INFINITY, 1};
+  w.floats = {1, 1, 1};
+  m.node(OpKind::ConvTranspose, {m.input(x), m.input(w)},
+         {{"pads", std::vector<int64_t>{0, 0}},
+          {"strides", std::vector<int64_t>{2}},
+          {"dilations", std::vector<int64_t>{1}},
+          {"group", int64_t{1}},
+          {"kernel_shape", std::vector<int64_t>{3}},
+          {"output_padding", std::vector<int64_t>{0}}},
+         {DType::F32}, {outShape({1, 1}, {5})});
+  m.check();
+}
+
 TEST_CASE("lowering: pools") {
   forSeeds(60, [&](Random &r) {
     for (OpKind op : {OpKind::MaxPool, OpKind::AveragePool, OpKind::LpPool}) {

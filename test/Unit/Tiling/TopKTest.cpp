@@ -1,4 +1,4 @@
-// Both ways to find the first elements are right on every target and type, the choice follows k, and neither is
+// All ways to find the first elements are right on every target and type, the choice follows k, and neither is
 // quadratic in the length of the row.
 #include "Candidates.h"
 
