@@ -46,6 +46,42 @@ std::string apply(const std::string &op, int operands) {
 
 } // namespace
 
+TEST_CASE("strided lanes of open sizes read what those that are on want, and nothing behind",
+          "[codegen]") {
+  struct Case {
+    const char *place; // of lane l of block b
+    int64_t perElement;
+  };
+  // Every other element; each one twice; two rows in turn, whose distance is n.
+  const Case cases[] = {{"b*16 + l*2", 2},
+                        {"b*4 + floordiv(l, 2)", 1},
+                        {"floormod(l, 2)*dim(n) + b*4 + floordiv(l, 2)", 2}};
+  for (const char *type : {"f32", "u8", "f64"})
+    for (const Case &c : cases) {
+      INFO(type << " at " << c.place);
+      const std::string factor = std::to_string(c.perElement);
+      const GirKernel kernel = kernelFrom(
+          std::string("kernel @s units 1 lanes 8 {\n") + kHeadN + "param %x " + type + "[n*" +
+              factor + "]\nparam out %y " + type +
+              "[n]\nphase (b: floordiv(n + 7, 8)) {\nlane l in 8 {\n" +
+              "if lt(b*8 + l, dim(n)) {\n%y[b*8 + l] = %x[" + c.place + "]\n}\n}\n}\n}\n",
+          kN);
+      for (const int64_t n : {1, 7, 8, 9, 15, 16, 17}) {
+        const int64_t bytes = sizeInBytes(typeNamed(type));
+        std::vector<Bytes> arguments = {randomBytes(typeNamed(type), n * c.perElement, 1),
+                                        Bytes(static_cast<size_t>(n * bytes))};
+        const std::vector<Bytes> expected = requireSameBits(kernel, arguments, {n});
+        for (const char *name : {"x86-64-v3", "x86-64-v4"})
+          if (const Target target = targetNamed(name); canRun(target))
+            for (const bool inFront : {false, true}) {
+              std::vector<Bytes> atPages = arguments;
+              CompiledKernel(kernel, target).runAtPages(atPages, {n}, inFront);
+              CHECK(atPages[1] == expected[1]);
+            }
+      }
+    }
+}
+
 TEST_CASE("arithmetic of every type", "[codegen]") {
   const std::string type =
       GENERATE("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64");
