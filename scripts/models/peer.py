@@ -1,6 +1,6 @@
 """Times one peer on one model, in a process of its own, and prints one line of JSON:
   peer.py ort|openvino|inductor|blas MODEL FEEDS.npz THREADS SECONDS [OUTPUTS.npz] [--again]
-OUTPUTS takes what the peer computes, by position. inductor: torch.compile of the piece (pieces.py, windows.py) that
+OUTPUTS takes what the peer computes, by position. inductor: torch.compile of the piece (pieces.py, operators.py) that
 MODEL was made of, or of its products of matrices (products.py). blas: those by numpy. --again: measures once more for
 each line on standard input."""
 
@@ -112,12 +112,12 @@ def inductor(model, feeds, threads):
     import torch._inductor.config
 
     import pieces
-    import windows
+    import operators
 
     torch.set_num_threads(threads)
     torch._inductor.config.freezing = True  # weights are constants, as they are to the others
     name = os.path.basename(model).removesuffix(".onnx")
-    if made := next((kind for kind in (pieces, windows) if name in kind.PIECES), None):
+    if made := next((kind for kind in (pieces, operators) if name in kind.PIECES), None):
         network = made.make(name)
         module, inputs = network.module, network.inputs
     else:

@@ -214,8 +214,7 @@ private:
     vectors = std::min(vectors, vectorsAlong(axes.back()));
     tileRows = axes.size() > 1 ? rowsAlong(axes[axes.size() - 2]) : 1;
     for (int e : sums) {
-      const int64_t ofOne = ofPoint(e, step.points[e]),
-                    atOnce = ofOne * vectors <= each ? ofOne : 1;
+      const int64_t atOnce = areAtOnce(e, step.points[e], vectors) ? ofPoint(e, step.points[e]) : 1;
       if (tileRows > 1 && tileRows * vectors * atOnce > target.vectorRegisters * 3 / 4)
         return {};
     }
@@ -312,6 +311,11 @@ private:
     return elements;
   }
 
+  /// Whether registers hold what belongs to so many vectors of points.
+  bool areAtOnce(int e, const std::vector<int> &points, int64_t vectors) const {
+    return ofPoint(e, points) * vectors <= each;
+  }
+
   /// On a CPU: lanes along the last axis, `vectors` of them. `points`: dimensions of the result for which the part
   /// around has the axes `axes`, and blocks; none: all, in blocks of its own. What belongs to a point is summed at once
   /// where there are registers for it.
@@ -321,7 +325,7 @@ private:
     if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
       return {};
     const size_t others = points.empty() ? 0 : view.spatial.size();
-    const bool atOnce = !points.empty() && ofPoint(e, points) * vectors <= each;
+    const bool atOnce = !points.empty() && areAtOnce(e, points, vectors);
     for (int p : points)
       view.spatial.push_back({p});
     Schedule piece = columnLoops(view, vectors);
