@@ -17,8 +17,7 @@ public:
   TreeShape shape() {
     choose();
     return {.rows = rows,
-            .rowsOfTile = tile.rows,
-            .vectors = tile.vectors,
+            .tile = tile,
             .outside = outside,
             .panels = panels,
             .columns = columns,
@@ -170,7 +169,7 @@ std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeSh
   }
   if (again <= double(own.capacityBytes))
     return {};
-  shape.columns = shape.vectors * view.target->lanes;
+  shape.columns = shape.tile.vectors * view.target->lanes;
   shape.outside = 1;
   const int64_t allRows = view.opt(view.spatial[roles.row]),
                 allColumns = view.opt(view.spatial[roles.lane]);
@@ -180,7 +179,7 @@ std::vector<TreeShape> tallerShapes(const View &view, const Roles &roles, TreeSh
   std::vector<TreeShape> shapes;
   const int64_t before = shape.rows;
   for (int64_t parts = 1; shapes.size() < kMost; parts *= 2) {
-    shape.rows = roundUp((allRows + parts - 1) / parts, shape.rowsOfTile);
+    shape.rows = roundUp((allRows + parts - 1) / parts, shape.tile.rows);
     if (shape.rows <= before)
       break;
     const int64_t blocks = others * ((allRows + shape.rows - 1) / shape.rows);

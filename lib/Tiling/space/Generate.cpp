@@ -75,7 +75,7 @@ private:
     int64_t blocks = (tree.countOf(rowAxes.back()) + shape.rows - 1) / shape.rows;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
       blocks *= tree.countOf(rowAxes[r]);
-    const int64_t tile = shape.vectors * target.lanes;
+    const int64_t tile = shape.tileOf(nests.size() - 1).vectors * target.lanes;
     std::vector<int64_t> found;
     for (int64_t wanted = (target.cores + blocks - 1) / blocks; wanted > 1 && found.size() < 2;
          wanted = (wanted + 1) / 2) {
@@ -188,8 +188,7 @@ private:
       std::ranges::sort(blocks);
       size_t met = 0;
       for (const auto &[seconds, block] : blocks)
-        if (met < kMostBlocks &&
-            addBoth({.rows = block, .rowsOfTile = tile.rows, .vectors = tile.vectors, .depth = 1}))
+        if (met < kMostBlocks && addBoth({.rows = block, .tile = tile, .depth = 1}))
           ++met;
     }
   }
@@ -244,7 +243,7 @@ private:
     const int64_t rows = rowAxes.empty() ? 1 : tree.countOf(rowAxes.back());
     for (const ThinTile &tile : thinTiles(view))
       add({.rows = rows,
-           .rowsOfTile = rows,
+           .tile = {rows, 1},
            .columns = tile.neighbours * target.lanes,
            .thin = tile});
   }
@@ -259,8 +258,7 @@ private:
           continue;
         for (int64_t vectors : {2, 1})
           addBoth({.rows = units * perUnit,
-                   .rowsOfTile = perUnit,
-                   .vectors = vectors,
+                   .tile = {perUnit, vectors},
                    .depth = target.lanes / vectors,
                    .streamed = streamed});
       }

@@ -40,12 +40,12 @@ public:
       out.columns = vector * units;
       return out;
     }
-    out.vectors = std::min(tile.vectors, (columns + vector - 1) / vector);
-    out.columns = out.vectors * vector;
-    out.rowsOfTile = std::min(tile.rowsPerUnit, (rows + units - 1) / units);
+    out.tile.vectors = std::min(tile.vectors, (columns + vector - 1) / vector);
+    out.columns = out.tile.vectors * vector;
+    out.tile.rows = std::min(tile.rowsPerUnit, (rows + units - 1) / units);
     if (boxes)
-      out.rowsOfTile = alignedRows(out.rowsOfTile);
-    out.rows = out.rowsOfTile * units;
+      out.tile.rows = alignedRows(out.tile.rows);
+    out.rows = out.tile.rows * units;
     return out;
   }
 
@@ -110,12 +110,12 @@ std::vector<TreeShape> thinShapes(const View &view, const ContractionRoles &role
   const int64_t rows = pointsOf(view, roles.rows);
   for (const ThinTile &tile : thinTiles(view))
     shapes.push_back({.rows = rows,
-                      .rowsOfTile = rows,
+                      .tile = {rows, 1},
                       .columns = tile.neighbours * view.target->lanes,
                       .thin = tile});
   for (const ThinTile &tile : thinRowTiles(view))
     shapes.push_back({.rows = rows,
-                      .rowsOfTile = rows,
+                      .tile = {rows, 1},
                       .columns = tile.wholeBlock ? tile.columns : tile.units * tile.columns,
                       .thin = tile,
                       .thinAlongSum = true});

@@ -70,7 +70,7 @@ void TreeBuilder::addThinAlongSum(const SpaceNest &nest, std::vector<TreeNode> &
     walk.push_back(loop(LoopKind::Unroll, k, step));
   if (tile.columns > 1)
     sums.push_back(loop(LoopKind::Unroll, n, 1));
-  if (shape.rowsOfTile > 1)
+  if (shape.tile.rows > 1)
     sums.push_back(loop(LoopKind::Unroll, m, 1));
   for (const LoopNode &one : sums)
     walk.push_back(one);

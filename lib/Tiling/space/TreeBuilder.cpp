@@ -74,7 +74,7 @@ std::optional<Schedule> TreeBuilder::build() {
     std::vector<LoopNode> loops;
     if (target.blocksHaveUnits() && !unitsShareRows)
       loops.push_back(
-          loop(LoopKind::Unit, m, shape.thin ? shape.rows / schedule.units : shape.rowsOfTile));
+          loop(LoopKind::Unit, m, shape.thin ? shape.rows / schedule.units : shape.tile.rows));
     if (m >= 0)
       loops.push_back(loop(LoopKind::Seq, m, 1));
     append(body, inside(std::move(loops), std::move(rows)));
@@ -215,7 +215,8 @@ int64_t TreeBuilder::columnsOfBlock(size_t nest) const {
 int64_t TreeBuilder::columnsOf(size_t nest) const {
   if (target.blocksHaveUnits() && m < 0) // units have columns
     return columnsOfBlock(nest);
-  return std::min(shape.vectors * target.lanes * shape.neighbours, columnsOfBlock(nest));
+  return std::min(shape.tileOf(nest).vectors * target.lanes * shape.neighbours,
+                  columnsOfBlock(nest));
 }
 
 int64_t TreeBuilder::widthOf(size_t nest) const {
@@ -226,7 +227,7 @@ TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const 
   const AxisId columns = axis(nest.spatial.back());
   const int64_t neighbours = shape.thin ? shape.thin->neighbours : shape.neighbours;
   std::vector<LoopNode> loops;
-  if (shape.rowsOfTile > 1)
+  if (tileOf(nest).rows > 1)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
   if (!shape.thin)
     loops.push_back(loop(LoopKind::Unroll, columns, target.lanes * neighbours));
@@ -241,7 +242,7 @@ TreeNode TreeBuilder::inUnits(TreeNode child) const {
     return child;
   LoopNode units = m < 0 ? loop(LoopKind::Unit, axis(nests.back().spatial.back()),
                                 target.lanes * shape.neighbours)
-                         : loop(LoopKind::Unit, m, shape.rowsOfTile);
+                         : loop(LoopKind::Unit, m, shape.tile.rows);
   return ScheduleBuilder::nest({std::move(units)}, {std::move(child)});
 }
 
@@ -278,7 +279,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   const TreeNode compute = overTile(nest, leaf(LeafKind::Compute, main));
   if (isStreamed(n)) {
     // The sums of all columns wait in registers while what they sum is made.
-    if (shape.rowsOfTile * widthOf(n) / target.lanes > kMostSums)
+    if (shape.tile.rows * widthOf(n) / target.lanes > kMostSums)
       fits = false;
     const int64_t step = columnsOf(n - 1);
     std::vector<TreeNode> turn;
@@ -314,8 +315,9 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
       stagePanels(nest, shape.columns, out);
     else
       stagePanels(nest, columnsOf(n), strip);
-    if (m >= 0 && (shape.rows > shape.rowsOfTile || shape.rowsOfTile == 1))
-      rows.push_back(loop(LoopKind::Seq, m, shape.rowsOfTile));
+    const int64_t rowsOfTile = tileOf(nest).rows;
+    if (m >= 0 && (shape.rows > rowsOfTile || rowsOfTile == 1))
+      rows.push_back(loop(LoopKind::Seq, m, rowsOfTile));
   }
   append(strip, inside(std::move(rows), std::move(tile)));
   // What is streamed has its columns from the reader's loop. The reader has all of its own at once: a loop of one turn

@@ -1,6 +1,7 @@
 #pragma once
 // Makes a schedule of one tree: nests of equations inside blocks of the rows that they share.
 #include "Target/Target.h"
+#include "Tiling/candidates/RegisterTiles.h"
 #include "Tiling/candidates/ThinTiles.h"
 #include "Tiling/space/TreeSpace.h"
 
@@ -14,9 +15,10 @@ namespace fusec::tiling {
 
 /// What is chosen of a tree.
 struct TreeShape {
-  int64_t rows = 1;                 // of a block, along the innermost of rowAxes
-  int64_t rowsOfTile = 1;           // of a register tile: on a GPU, of a thread
-  int64_t vectors = 1;              // of a register tile along the columns, at most
+  int64_t rows = 1;           // of a block, along the innermost of rowAxes
+  RegisterTile tile = {1, 1}; // at most so many vectors; on a GPU, of a thread
+  /// By nest, where they have register tiles of their own, as on a CPU; empty: all have `tile`.
+  std::vector<RegisterTile> tiles = {};
   int64_t depth = 1;                // of what is staged along a sum, on a GPU
   std::vector<int64_t> steps = {1}; // of the loops inside, the last one by one
   int64_t neighbours = 1;           // columns that a lane on a GPU has side by side
@@ -36,6 +38,8 @@ struct TreeShape {
   std::set<size_t> streamed = {};
   /// Bytes of a block's memory for everything in it, live at the same time or not.
   int64_t room = std::numeric_limits<int64_t>::max();
+
+  const RegisterTile &tileOf(size_t nest) const { return tiles.empty() ? tile : tiles[nest]; }
 };
 
 /// Makes one schedule; what it is given outlives it.
@@ -51,6 +55,9 @@ public:
 private:
   AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
   bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }
+  const RegisterTile &tileOf(const SpaceNest &nest) const {
+    return shape.tileOf(nestOf[static_cast<size_t>(nest.equations[0])]);
+  }
 
   /// Whether blocks share the columns of the nest.
   bool isOverBlocks(size_t nest) const { return shape.columns > 0 && nest + 1 == nests.size(); }

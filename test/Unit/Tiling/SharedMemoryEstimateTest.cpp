@@ -54,8 +54,8 @@ public:
   /// Fills in the bytes; false where no kernel has such tiles, because its threads lack registers for the sums.
   bool measure(Candidate &one, const std::set<size_t> &streamed) const {
     const TreeShape shape{.rows = int64_t(one.m),
-                          .rowsOfTile = int64_t(one.m) / target.unitsOf(TreeBuilder::kThreads),
-                          .vectors = int64_t(one.n) / target.lanes,
+                          .tile = {.rows = int64_t(one.m) / target.unitsOf(TreeBuilder::kThreads),
+                                   .vectors = int64_t(one.n) / target.lanes},
                           .depth = int64_t(one.k),
                           .streamed = streamed};
     const std::optional<Schedule> schedule = TreeBuilder(tree, target, shape).build();
