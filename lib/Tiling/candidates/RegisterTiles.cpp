@@ -77,13 +77,13 @@ Roles rolesOf(const View &view) {
   return roles;
 }
 
-std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles) {
+std::vector<RankedTile> registerTiles(const View &view, const Roles &roles) {
   const Target &target = *view.target;
   const TermCost term = termCost(view, roles);
   const int64_t rowsTotal = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   const int64_t columnsTotal = view.opt(view.spatial[roles.lane]);
   const int64_t most = maxRows(view, roles);
-  std::vector<std::pair<double, RegisterTile>> ranked;
+  std::vector<RankedTile> ranked;
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
   for (int64_t rows = 1; rows <= most; ++rows)
     for (int64_t vectors = 1; vectors <= 8; ++vectors) {
@@ -104,13 +104,10 @@ std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles) {
       double cycles = std::max({fma, loads, panel, double(core.fmaCycles)}) + 0.5 + 0.1 * loads;
       double tiles =
           double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
-      ranked.push_back({tiles * cycles, {rows, vectors}});
+      ranked.push_back({{rows, vectors}, tiles * cycles});
     }
-  std::ranges::stable_sort(ranked, [](const auto &a, const auto &b) { return a.first < b.first; });
-  std::vector<RegisterTile> out;
-  for (const auto &entry : ranked)
-    out.push_back(entry.second);
-  return out;
+  std::ranges::stable_sort(ranked, {}, &RankedTile::cycles);
+  return ranked;
 }
 
 } // namespace fusec::tiling

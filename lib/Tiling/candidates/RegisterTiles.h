@@ -21,9 +21,14 @@ struct RegisterTile {
   bool operator==(const RegisterTile &) const = default;
 };
 
+struct RankedTile {
+  RegisterTile tile;
+  double cycles; // of one term of all sums: fma and load ports, and waste at the edges
+};
+
 /// Tiles that fit the register file with accumulators, vector operands and one broadcast, or, where a window slides
-/// along rows, with the vectors that its taps share: best first by the time of one step of k over the whole M x N
-/// domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles);
+/// along rows, with the vectors that its taps share: best first by the time of one term of the sums of the whole M x N
+/// domain.
+std::vector<RankedTile> registerTiles(const View &view, const Roles &roles);
 
 } // namespace fusec::tiling

@@ -96,11 +96,13 @@ static Status addRewritten(const RewrittenPattern &pattern, std::vector<Rewrite>
 Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
                                          PartScheduleCache *known, bool thorough) {
   FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
-  if (!all.empty() && (!thorough || (isTree(all.front().schedule) &&
-                                     hasSeveralContractions(ScheduledProgram(pattern).equations))))
+  if (!all.empty() && !thorough)
     return all;
+  const bool isChain = !all.empty() && isTree(all.front().schedule) &&
+                       hasSeveralContractions(ScheduledProgram(pattern).equations);
   for (const RewrittenPattern &other : applicableAlternatives(pattern, target))
-    FUSEC_CHECK(addRewritten(other, {}, target, known, all));
+    if (!isChain || other.rewrite.alternative == "defer-division")
+      FUSEC_CHECK(addRewritten(other, {}, target, known, all));
   return all;
 }
 

@@ -248,14 +248,20 @@ bool gainsByLimits(const ScheduledProgram &scheduled) {
   });
 }
 
-/// The alternative that all sizes are at most a few times what they are here: twice, or sixteen times on a CPU, whose
-/// blocks have room for rows that no one tunes for, such as those of a long cache.
-Rewrite fewTimesAtMost(const ExprProgram &pattern, const Values &symbols, const Target &target) {
-  const int64_t times = target.blocksHaveUnits() ? 2 : 16;
+/// Alternatives that all sizes are at most a few times what they are here: twice, so that a block has room for many
+/// rows; on a CPU, whose blocks have more, sixteen times, too, such as for the rows of a long cache that no one tunes
+/// for.
+std::vector<Rewrite> fewTimesAtMost(const ExprProgram &pattern, const Values &symbols,
+                                    const Target &target) {
   int64_t most = 1;
   for (SymbolId s : symbolsOf(pattern))
     most = std::max(most, symbols[static_cast<size_t>(s)]);
-  return {std::string(kSizeMost), most <= INT64_MAX / times ? times * most : INT64_MAX};
+  std::vector<Rewrite> limits;
+  for (const int64_t times : {16, 2})
+    if (times == 2 || !target.blocksHaveUnits())
+      limits.push_back(
+          {std::string(kSizeMost), most <= INT64_MAX / times ? times * most : INT64_MAX});
+  return limits;
 }
 
 void fillTable(SizedSchedules &out, const ExprProgram &pattern, const Target &target,
@@ -346,9 +352,10 @@ Result<SizedSchedules> schedulesBySize(const ExprProgram &pattern, const Target 
     const ExprProgram sized = tunedFor(pattern, values);
     if (const std::vector<Rewrite> ones = sizesOne(pattern, values); !ones.empty())
       FUSEC_CHECK(add(behind(ones, best(*rewritten(sized, ones)))));
-    if (const std::vector<Rewrite> limit = {fewTimesAtMost(pattern, values, target)}; gains)
-      if (const auto limited = rewritten(sized, limit))
-        FUSEC_CHECK(add(withoutNeedless(limit, best(*limited), pattern, *limited, target)));
+    for (const Rewrite &limit :
+         gains ? fewTimesAtMost(pattern, values, target) : std::vector<Rewrite>())
+      if (const auto limited = rewritten(sized, {limit}))
+        FUSEC_CHECK(add(withoutNeedless({limit}, best(*limited), pattern, *limited, target)));
     if (at > 0 && (!gains || values == tuned.back()))
       FUSEC_CHECK(add(best(sized)));
   }

@@ -13,8 +13,8 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr size_t kMostTiles = 2;  // register tiles
-constexpr size_t kMostBlocks = 3; // sizes of a block's rows, the best by volume
+constexpr size_t kMostTiles = 3;  // sets of register tiles
+constexpr size_t kMostBlocks = 4; // sizes of a block's rows, the best by volume
 
 /// Whether no nest in front of the last one, a contraction, has a loop over its columns.
 bool lastColumnsAreOwn(const std::vector<SpaceNest> &nests) {
@@ -106,14 +106,45 @@ private:
     return TreeBuilder(tree, target, shape).build();
   }
 
-  /// The register tiles that suit the nest with most of the work.
-  std::vector<RegisterTile> tiles() const {
-    const SpaceNest *heaviest = nullptr;
-    for (const SpaceNest &nest : nests)
-      if (nest.tiled && (!heaviest || points(nest) > points(*heaviest)))
-        heaviest = &nest;
-    const View view = viewOf(*heaviest);
-    return registerTiles(view, rolesOf(view));
+  /// Register tiles by nest, with rows that divide those of a block.
+  struct NestTiles {
+    int64_t rows; // that a block has a multiple of
+    std::vector<RegisterTile> tiles;
+    double cycles; // of all nests
+  };
+
+  /// The tiles that take the least time, each nest its own: the scores of attention have other columns than what is
+  /// summed with them.
+  std::vector<NestTiles> tilesOfNests() const {
+    constexpr int64_t kMostRows = 48; // more of a block are multiples of these
+    std::vector<std::vector<RankedTile>> ranked(nests.size());
+    for (size_t n = 0; n < nests.size(); ++n)
+      if (nests[n].tiled) {
+        const View view = viewOf(nests[n]);
+        ranked[n] = registerTiles(view, rolesOf(view));
+      }
+    std::vector<NestTiles> all;
+    for (int64_t rows = 1; rows <= kMostRows; ++rows) {
+      NestTiles own{rows, {}, 0};
+      for (size_t n = 0; n < nests.size(); ++n) {
+        const auto best = std::ranges::find_if(
+            ranked[n], [&](const RankedTile &one) { return rows % one.tile.rows == 0; });
+        own.tiles.push_back(nests[n].tiled ? best->tile : RegisterTile{1, 1});
+        own.cycles += nests[n].tiled ? best->cycles * double(termsOf(nests[n])) : 0;
+      }
+      if (!std::ranges::count(all, own.tiles, &NestTiles::tiles))
+        all.push_back(std::move(own));
+    }
+    std::ranges::stable_sort(all, {}, &NestTiles::cycles);
+    all.resize(std::min(all.size(), kMostTiles));
+    return all;
+  }
+
+  int64_t termsOf(const SpaceNest &nest) const {
+    int64_t terms = 1;
+    for (int l : nest.reduced)
+      terms *= tree.opt(l);
+    return terms;
   }
 
   /// The contraction of a tiled nest, inside the rows that a block has one of.
@@ -172,23 +203,21 @@ private:
     int64_t others = 1;
     for (size_t r = 0; r + 1 < rowAxes.size(); ++r)
       others *= tree.countOf(rowAxes[r]);
-    std::vector<RegisterTile> best = tiles();
-    best.resize(std::min(best.size(), kMostTiles));
-    for (const RegisterTile &tile : best) {
+    for (const NestTiles &own : tilesOfNests()) {
       // Rows in parts of equal size; of equally fast ones the smaller blocks, which leave more of a cache.
       std::vector<std::pair<double, int64_t>> blocks;
       for (int64_t parts = 1, last = 0;; parts *= 2) {
-        const int64_t block = roundUp((rows + parts - 1) / parts, tile.rows);
+        const int64_t block = roundUp((rows + parts - 1) / parts, own.rows);
         if (block != last)
           blocks.emplace_back(volumeSeconds(block, others), block);
-        if (block == tile.rows)
+        if (block == own.rows)
           break;
         last = block;
       }
       std::ranges::sort(blocks);
       size_t met = 0;
       for (const auto &[seconds, block] : blocks)
-        if (met < kMostBlocks && addBoth({.rows = block, .tile = tile, .depth = 1}))
+        if (met < kMostBlocks && addBoth({.rows = block, .tiles = own.tiles}))
           ++met;
     }
   }

@@ -103,15 +103,16 @@ std::optional<View> withRowsTogether(const View &view, const Roles &roles) {
 /// many there are beside these.
 size_t addTiles(Candidates &out, const View &view, const Roles &roles, size_t most) {
   const TreeSpace tree(*view.program, treeRoles(view, roles));
-  const std::vector<RegisterTile> tiles = registerTiles(view, roles);
+  const std::vector<RankedTile> tiles = registerTiles(view, roles);
   std::vector<TreeShape> taller;
-  for (RegisterTile tile : tiles | std::views::take(most))
+  for (const RegisterTile tile :
+       tiles | std::views::transform(&RankedTile::tile) | std::views::take(most))
     for (const bool panels : {false, true}) {
       if (panels && !walksColumns(view, roles, tile))
         continue;
       const TreeShape shape = cpuShape(view, roles, tree, tile, panels);
       add(out, tree, view, shape);
-      if (tile == tiles.front() && !panels)
+      if (tile == tiles.front().tile && !panels)
         taller = tallerShapes(view, roles, shape);
     }
   const size_t added = out.size();
