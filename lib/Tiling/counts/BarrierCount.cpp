@@ -3,6 +3,7 @@
 // units exchange are taken to lie at one place. Which other buffers will share bytes, so that one more barrier stands
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/schedule/SharedBuffers.h"
 
 #include <algorithm>
 #include <set>
@@ -33,7 +34,8 @@ struct Summary {
 class Barriers {
 public:
   Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes)
-      : bound(bound), schedule(bound.schedule), nodes(nodes), scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule), nodes(nodes), scan(bound.scan()),
+        buffers(sharedBuffers(bound)) {
     for (const EquationFacts &of : bound.program.facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
@@ -198,6 +200,8 @@ private:
   }
 
   void add(Summary &sum, Place place, bool write, bool own) const {
+    if (const auto buffer = buffers.find(place); buffer != buffers.end())
+      place = buffer->second;
     const Access access{place, write, around, own, statement};
     sum.head.push_back(access);
     sum.tail.push_back(access);
@@ -305,6 +309,7 @@ private:
   const Schedule &schedule;
   const std::span<const TreeNode> nodes;
   const Equation *const scan;
+  const std::map<TensorId, TensorId> buffers;
   std::set<TensorId> made;
   std::map<TensorId, const LoopNode *> madeIn; // the loop over lanes
   /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.

@@ -4,6 +4,7 @@
 #include "Gir/Liveness.h"
 #include "Tiling/counts/LaneAccess.h"
 #include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/SharedBuffers.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -66,11 +67,20 @@ public:
         shared.push_back(
             placed(stagedBytes(operand, stages[0]->loops, &Storage::mostOf), stagedRange(o)));
       }
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor)) {
-        out.edges[edge.tensor] = edgeBytes(edge.tensor, &Storage::valueOf);
-        shared.push_back(placed(edgeBytes(edge.tensor, &Storage::mostOf), edgeRange(edge.tensor)));
-      }
+    out.buffers = sharedBuffers(bound);
+    std::map<TensorId, PlacedBuffer> edges;
+    for (const auto &[tensor, buffer] : out.buffers) {
+      if (isStoreElided(bound, tensor))
+        continue;
+      out.edges[tensor] = edgeBytes(tensor, &Storage::valueOf);
+      const LiveRange range = edgeRange(tensor);
+      auto [known, isNew] =
+          edges.try_emplace(buffer, placed(edgeBytes(buffer, &Storage::mostOf), range));
+      if (!isNew)
+        known->second.ranges[0].include(range.first, range.last);
+    }
+    for (const auto &[buffer, edge] : edges)
+      shared.push_back(edge);
     out.sharedBytes = kept.sharedBytes + double(placeBuffers(shared));
     return out;
   }
@@ -224,9 +234,13 @@ private:
     if (!around)
       return 0;
     double elements = 1;
+    int64_t last = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
-      if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
-        elements *= double((this->*sizeOf)(bound.tile(AxisId(a), *around)));
+      if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction) {
+        elements *= double(last);
+        last = (this->*sizeOf)(bound.tile(AxisId(a), *around));
+      }
+    elements *= double(elements > 1 ? rowOfTile(schedule, last) : last);
     return double(bound.program.bytesOf(tensor)) * elements;
   }
 

@@ -15,6 +15,7 @@ struct OnChipStorage {
   /// Room for `edges` and `operands` at the largest sizes, and for what units exchange: what is live at different times
   /// shares it, as the allocator of Gir has it; in a pack that of the part that has most.
   double sharedBytes = 0;
+  std::map<TensorId, TensorId> buffers; // of inner values in shared memory: sharedBuffers
   // At the sizes that the schedule is counted at:
   std::map<TensorId, double> edges;        // bytes of inner values in shared memory
   std::map<OperandIndex, double> operands; // bytes of staged ones

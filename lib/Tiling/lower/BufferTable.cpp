@@ -1,6 +1,7 @@
 #include "Tiling/lower/BufferTable.h"
 
 #include "Target/OnChip.h"
+#include "Tiling/schedule/SharedBuffers.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -81,9 +82,15 @@ BufferTable::BufferTable(const BoundSchedule &bound, KernelWriter &writer)
     : accumulators(bound.program.equations.size()), staged(bound.schedule.operands.size()),
       bound(bound), writer(writer) {
   addParams();
-  for (const EdgeLevel &edge : bound.schedule.edges)
-    if (edge.level == MemLevel::Shared)
-      addShared(bound.program.tensor(edge.tensor), edge.tensor);
+  const std::map<TensorId, TensorId> buffers = tiling::sharedBuffers(bound);
+  for (const auto &[tensor, buffer] : buffers)
+    if (tensor == buffer)
+      addShared(bound.program.tensor(tensor), tensor);
+  for (const auto &[tensor, buffer] : buffers)
+    if (const SharedTile *tile = tensor == buffer ? nullptr : shared(buffer)) {
+      sharedTiles[tensor] = *tile;
+      sharedTiles[tensor].producer = bound.program.producer(tensor);
+    }
 }
 
 BufferId BufferTable::addParam(GirBuffer buffer, KernelParam param) {
@@ -142,6 +149,10 @@ bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
   for (AxisId a{0}; a < AxisId(bound.schedule.axes.size()); ++a)
     if (const AxisUse *use = bound.use(a, tile.producer); use && !use->reduction)
       tile.axes.push_back({a, mostOfTile(bound, a, *around)});
+  if (std::ranges::any_of(tile.axes, [&](const auto &axis) {
+        return axis.first != tile.axes.back().first && axis.second > 1;
+      }))
+    tile.axes.back().second = tiling::rowOfTile(bound.schedule, tile.axes.back().second);
   return true;
 }
 

@@ -83,6 +83,8 @@ struct Operand {
 struct EdgeLevel {
   TensorId tensor; // of the pattern
   MemLevel level = MemLevel::Register;
+  TensorId in =
+      -1; // Shared: the edge whose place it takes (SharedBuffers.h); -1: it has one of its own
 };
 
 /// A read where it is done: `read` counts as in Operand, `rank` is that of the equation's Compute.

@@ -261,6 +261,12 @@ private:
       return in.error("expected one level of edge " + nameToText(tensor) + ", found " +
                       std::string(name(level)) + " behind another");
     tiling::setLevel(schedule, t, level);
+    if (level != MemLevel::Shared || !in.accept("in"))
+      return success();
+    FUSEC_TRY(const std::string other, in.nameText());
+    FUSEC_TRY(const int taken,
+              placeOf(other, "expected a value inside the kernel", inside, nameOf));
+    schedule.edges.back().in = inside[taken];
     return success();
   }
 
@@ -397,9 +403,9 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
   for (TensorId t : tiling::valuesInside(pattern))
     if (tiling::levelOf(schedule, t) == MemLevel::Global)
       edges.push_back({t, MemLevel::Global});
-  for (auto [tensor, level] : edges)
+  for (auto [tensor, level, in] : edges)
     out += "  edge " + nameToText(pattern.tensors[tensor].name) + " " + std::string(name(level)) +
-           "\n";
+           (in < 0 ? "" : " in " + nameToText(pattern.tensors[in].name)) + "\n";
   for (const ReusedRead &kept : schedule.kept)
     out += "  " + print(kept) + "\n";
   out += "  tree {\n";

@@ -165,11 +165,12 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
     out.lanes = schedule.lanes;
     renumberEquations(
         schedule, [&](int equation) { return parts[p].equations[static_cast<size_t>(equation)]; });
-    for (EdgeLevel edge : schedule.edges) {
-      const auto at = std::ranges::find(known.made, edge.tensor);
-      edge.tensor = parts[p].made[static_cast<size_t>(at - known.made.begin())];
-      out.edges.push_back(edge);
-    }
+    auto renumbered = [&](TensorId tensor) {
+      const auto at = std::ranges::find(known.made, tensor);
+      return parts[p].made[static_cast<size_t>(at - known.made.begin())];
+    };
+    for (const auto &[tensor, level, in] : schedule.edges)
+      out.edges.push_back({renumbered(tensor), level, in < 0 ? in : renumbered(in)});
     out.kept.insert(out.kept.end(), schedule.kept.begin(), schedule.kept.end());
     for (TreeNode &node : spliceLoops(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));

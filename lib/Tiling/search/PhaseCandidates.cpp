@@ -51,8 +51,13 @@ struct PersistentBetween {
 struct MultiPhaseSchedule {
   ExprProgram pattern;
   PricedSchedule whole;
-  std::vector<std::pair<std::string, MemLevel>>
-      levels;        // alternatives give tensors other numbers, not other names
+  /// Edges by name: alternatives give tensors other numbers, not other names.
+  struct NamedEdge {
+    std::string tensor;
+    MemLevel level;
+    std::string in; // empty: none
+  };
+  std::vector<NamedEdge> edges;
   int equations = 0; // of the phases so far
 
   std::vector<int> starts; // the first equation of each phase
@@ -73,8 +78,8 @@ struct MultiPhaseSchedule {
       part = *rewritten(part, {ofPart});
       schedule.via.push_back(std::move(rewrite));
     }
-    for (const EdgeLevel &edge : phase.edges)
-      levels.emplace_back(part.tensors[edge.tensor].name, edge.level);
+    for (const auto &[tensor, level, in] : phase.edges)
+      edges.push_back({part.tensors[tensor].name, level, in < 0 ? "" : part.tensors[in].name});
     schedule.lanes = phase.lanes;
     renumberEquations(phase, [&](int equation) { return equation + equations; });
     equations += static_cast<int>(part.items.size());
@@ -113,10 +118,14 @@ struct MultiPhaseSchedule {
 
 private:
   void placeEdges() {
-    for (const auto &[name, level] : levels)
-      for (size_t t = 0; t < pattern.tensors.size(); ++t)
-        if (pattern.tensors[t].name == name)
-          whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
+    auto numberOf = [&](const std::string &name) {
+      const auto at = std::ranges::find(pattern.tensors, name, &Tensor::name);
+      return at == pattern.tensors.end() ? TensorId(-1)
+                                         : static_cast<TensorId>(at - pattern.tensors.begin());
+    };
+    for (const auto &[tensor, level, in] : edges)
+      if (const TensorId t = numberOf(tensor); t >= 0)
+        whole.schedule.edges.push_back({t, level, in.empty() ? TensorId(-1) : numberOf(in)});
   }
 
   PricedSchedule weigh(const Target &target) {

@@ -13,7 +13,8 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr size_t kMostTiles = 3;  // sets of register tiles
+constexpr size_t kMostTiles =
+    2; // sets of register tiles, each nest its own, and as many of one for all
 constexpr size_t kMostBlocks = 4; // sizes of a block's rows, the best by volume
 
 /// Whether no nest in front of the last one, a contraction, has a loop over its columns.
@@ -113,8 +114,8 @@ private:
     double cycles; // of all nests
   };
 
-  /// The tiles that take the least time, each nest its own: the scores of attention have other columns than what is
-  /// summed with them.
+  /// The tiles that take the least time, each nest its own, since the scores of attention have other columns than what
+  /// is summed with them; then those that suit the nest with most of the work, for all nests.
   std::vector<NestTiles> tilesOfNests() const {
     constexpr int64_t kMostRows = 48; // more of a block are multiples of these
     std::vector<std::vector<RankedTile>> ranked(nests.size());
@@ -124,20 +125,38 @@ private:
         ranked[n] = registerTiles(view, rolesOf(view));
       }
     std::vector<NestTiles> all;
+    auto add = [&](NestTiles own) {
+      if (!std::ranges::count(all, own.tiles, &NestTiles::tiles))
+        all.push_back(std::move(own));
+    };
     for (int64_t rows = 1; rows <= kMostRows; ++rows) {
       NestTiles own{rows, {}, 0};
       for (size_t n = 0; n < nests.size(); ++n) {
         const auto best = std::ranges::find_if(
             ranked[n], [&](const RankedTile &one) { return rows % one.tile.rows == 0; });
-        own.tiles.push_back(nests[n].tiled ? best->tile : RegisterTile{1, 1});
+        own.tiles.push_back(nests[n].tiled ? best->tile
+                                           : RegisterTile{1, 1}); // of plain ones unused
         own.cycles += nests[n].tiled ? best->cycles * double(termsOf(nests[n])) : 0;
       }
-      if (!std::ranges::count(all, own.tiles, &NestTiles::tiles))
-        all.push_back(std::move(own));
+      add(std::move(own));
     }
     std::ranges::stable_sort(all, {}, &NestTiles::cycles);
     all.resize(std::min(all.size(), kMostTiles));
+    const std::vector<RankedTile> &ofHeaviest = ranked[heaviestNest()];
+    for (size_t t = 0; t < std::min(ofHeaviest.size(), kMostTiles); ++t) {
+      const RegisterTile &tile = ofHeaviest[t].tile;
+      add({tile.rows, std::vector<RegisterTile>(nests.size(), tile), 0});
+    }
     return all;
+  }
+
+  size_t heaviestNest() const {
+    size_t heaviest = nests.size();
+    for (size_t n = 0; n < nests.size(); ++n)
+      if (nests[n].tiled &&
+          (heaviest == nests.size() || points(nests[n]) > points(nests[heaviest])))
+        heaviest = n;
+    return heaviest;
   }
 
   int64_t termsOf(const SpaceNest &nest) const {

@@ -1,6 +1,7 @@
 #include "Tiling/space/TreeBuilder.h"
 
 #include "Tiling/candidates/LoopTemplates.h"
+#include "Tiling/schedule/SharedBuffers.h"
 
 namespace fusec::tiling {
 
@@ -97,6 +98,7 @@ std::optional<Schedule> TreeBuilder::build() {
   }
   endRows();
   schedule.tree = inside(std::move(blocks), std::move(body));
+  shareBuffers();
   if (!fits || hasPanels != shape.panels)
     return std::nullopt;
   return std::move(schedule);
@@ -176,6 +178,8 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
                (oneOfRow && !own.tiled && !nests[reader].tiled && groupOf[reader] == groupOf[nest]);
       }))
     return MemLevel::Register;
+  if (takesPlace(tensor, maker))
+    return MemLevel::Shared;
   int64_t elements = shape.rows;
   for (int l : own.spatial) {
     const bool streamed = isStreamed(nest + 1) && l == nests[nest + 1].reduced[0];
@@ -191,6 +195,34 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
     return MemLevel::Global;
   sharedLeft -= bytes;
   return MemLevel::Shared;
+}
+
+/// Whether the value may lie where the block has what its map is the last to read, as far as that is known without the
+/// loops.
+bool TreeBuilder::takesPlace(TensorId tensor, int maker) const {
+  return !target.blocksHaveUnits() && tree.equation(maker).kind == EquationKind::Map &&
+         std::ranges::any_of(space.reads, [&](const InsideRead &read) {
+           const auto level = levels.find(read.tensor);
+           return read.reader == maker && level != levels.end() &&
+                  level->second == MemLevel::Shared &&
+                  std::ranges::all_of(read.own, [](bool own) { return own; }) &&
+                  program.bytesOf(read.tensor) == program.bytesOf(tensor) &&
+                  program.tensor(read.tensor).shape == program.tensor(tensor).shape &&
+                  std::ranges::none_of(space.reads, [&](const InsideRead &other) {
+                    return other.tensor == read.tensor && other.reader > maker;
+                  });
+         });
+}
+
+void TreeBuilder::shareBuffers() {
+  if (target.blocksHaveUnits())
+    return;
+  const BoundSchedule bound(schedule, program);
+  for (EdgeLevel &edge : schedule.edges)
+    if (edge.level == MemLevel::Shared)
+      for (TensorId source : bound.facts(program.producer(edge.tensor)).tensors)
+        if (edge.in < 0 && mayTakePlace(bound, edge.tensor, source))
+          edge.in = source;
 }
 
 bool TreeBuilder::placeValues() {

@@ -72,6 +72,8 @@ private:
   void groupNests();
   bool placeValues();
   MemLevel levelFor(TensorId tensor, int maker);
+  bool takesPlace(TensorId tensor, int maker) const;
+  void shareBuffers();
   std::vector<size_t> nestsReading(TensorId tensor) const;
 
   void addTiled(size_t nest, std::vector<TreeNode> &out);

@@ -4,6 +4,7 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/SharedBuffers.h"
 #include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
 
@@ -57,6 +58,7 @@ public:
     }
     if (none()) { // the statements name what exists
       add(tiling::operandProblems(bound));
+      verifyPlaces();
       add(tiling::flowProblems(bound));
       add(tiling::blockProblems(bound));
       add(tiling::scatterProblems(bound));
@@ -93,6 +95,18 @@ private:
                 " in all its equations, given ", extent, " in e", e);
       }
     }
+  }
+
+  void verifyPlaces() {
+    const std::map<TensorId, TensorId> buffers = tiling::sharedBuffers(bound);
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.in >= 0)
+        require(buffers.at(edge.tensor) != edge.tensor &&
+                    tiling::mayTakePlace(bound, edge.tensor, edge.in),
+                "edge ", bound.program.tensor(edge.tensor).name,
+                " takes the place of an edge above it that its map is the last to read, each "
+                "element at its own point, in the memory of a block of one thread, given that of ",
+                bound.program.tensor(edge.in).name);
   }
 
   /// Every axis of an equation stands in one axis of the schedule; those of length 1 may be left out.
