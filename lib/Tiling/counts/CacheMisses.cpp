@@ -51,6 +51,12 @@ struct Touch {
   std::vector<Stride> strides = {};
 };
 
+/// A tensor's own, or that of the one whose place it takes.
+Place placeOf(TensorId t, const OnChipStorage &storage) {
+  const auto buffer = storage.buffers.find(t);
+  return buffer == storage.buffers.end() ? t : buffer->second;
+}
+
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, const Target &target)
@@ -108,7 +114,7 @@ private:
         for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
           if (comesInTime(e, r))
             continue;
-          places.insert(placeOf(bound.facts(e).tensors[r]));
+          places.insert(placeOf(bound.facts(e).tensors[r], storage));
           if (bound.operand(e, r))
             places.insert(
                 ofOperand(OperandIndex(bound.operand(e, r) - schedule.operands.data())).place);
@@ -211,15 +217,9 @@ private:
     }
   }
 
-  /// A tensor's own, or that of the one whose place it takes.
-  Place placeOf(TensorId t) const {
-    const auto buffer = storage.buffers.find(t);
-    return buffer == storage.buffers.end() ? t : buffer->second;
-  }
-
   Touch ofResult(int equation, TensorId t) const {
     const Equation &e = bound.equation(equation);
-    Touch touch{placeOf(t), double(bound.program.bytesOf(t)),
+    Touch touch{placeOf(t, storage), double(bound.program.bytesOf(t)),
                 axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
                 bound.axisOf(equation, e.numSpatial - 1), true};
     if (bound.facts(equation).isPlain() || bound.facts(equation).reduces())
@@ -232,7 +232,8 @@ private:
     const EquationFacts &reader = bound.facts(equation);
     const NodeId node = reader.reads[read];
     const TensorId t = reader.tensors[read];
-    Touch touch{placeOf(t), double(bound.program.bytesOf(t)), axesOf(equation, reader.axes[node])};
+    Touch touch{placeOf(t, storage), double(bound.program.bytesOf(t)),
+                axesOf(equation, reader.axes[node])};
     if (const std::optional<FlatAccess> &access = reader.accesses[read]) {
       uint64_t positions = 0;
       for (size_t p = 0; p < access->stride.size(); ++p)

@@ -133,6 +133,15 @@ bool mayTakePlace(const BoundSchedule &bound, TensorId result, TensorId source) 
          liesInBlock(bound, source) && InPlace(bound, source, result).allowed;
 }
 
+void takePlaces(Schedule &schedule, const ScheduledProgram &program) {
+  const BoundSchedule bound(schedule, program);
+  for (EdgeLevel &edge : schedule.edges)
+    if (edge.level == MemLevel::Shared)
+      for (TensorId source : bound.facts(program.producer(edge.tensor)).tensors)
+        if (edge.in < 0 && mayTakePlace(bound, edge.tensor, source))
+          edge.in = source;
+}
+
 std::map<TensorId, TensorId> sharedBuffers(const BoundSchedule &bound) {
   std::map<TensorId, TensorId> buffers;
   for (const EdgeLevel &edge : bound.schedule.edges)

@@ -9,6 +9,9 @@ namespace fusec::tiling {
 /// element at its own point: as the weights of a softmax take that of the scores. One thread has to do all of it.
 bool mayTakePlace(const BoundSchedule &bound, TensorId result, TensorId source);
 
+/// Lets the edges of a block's memory take the place of others where they may.
+void takePlaces(Schedule &schedule, const ScheduledProgram &program);
+
 /// For each edge in a block's memory the one in whose buffer it lies: itself, or that of one in front of it in the
 /// list, whose place it takes.
 std::map<TensorId, TensorId> sharedBuffers(const BoundSchedule &bound);

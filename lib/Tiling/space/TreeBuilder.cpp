@@ -28,6 +28,26 @@ void append(std::vector<TreeNode> &out, std::vector<TreeNode> more) {
   std::ranges::move(more, std::back_inserter(out));
 }
 
+/// Whether a map's result may lie where the block has what it is the last to read, as far as that is known without the
+/// loops.
+bool mayTakePlace(const TreeSpace &tree, const std::map<TensorId, MemLevel> &levels,
+                  TensorId result, int map) {
+  const std::vector<InsideRead> &reads = tree.space.reads;
+  const ScheduledProgram &program = tree.program;
+  return tree.equation(map).kind == EquationKind::Map &&
+         std::ranges::any_of(reads, [&](const InsideRead &read) {
+           const auto level = levels.find(read.tensor);
+           return read.reader == map && level != levels.end() &&
+                  level->second == MemLevel::Shared &&
+                  std::ranges::all_of(read.own, [](bool own) { return own; }) &&
+                  program.bytesOf(read.tensor) == program.bytesOf(result) &&
+                  program.tensor(read.tensor).shape == program.tensor(result).shape &&
+                  std::ranges::none_of(reads, [&](const InsideRead &other) {
+                    return other.tensor == read.tensor && other.reader > map;
+                  });
+         });
+}
+
 } // namespace
 
 TreeBuilder::TreeBuilder(const TreeSpace &tree, const Target &target, TreeShape shape)
@@ -98,7 +118,8 @@ std::optional<Schedule> TreeBuilder::build() {
   }
   endRows();
   schedule.tree = inside(std::move(blocks), std::move(body));
-  shareBuffers();
+  if (!target.blocksHaveUnits())
+    takePlaces(schedule, program);
   if (!fits || hasPanels != shape.panels)
     return std::nullopt;
   return std::move(schedule);
@@ -178,7 +199,7 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
                (oneOfRow && !own.tiled && !nests[reader].tiled && groupOf[reader] == groupOf[nest]);
       }))
     return MemLevel::Register;
-  if (takesPlace(tensor, maker))
+  if (!target.blocksHaveUnits() && mayTakePlace(tree, levels, tensor, maker))
     return MemLevel::Shared;
   int64_t elements = shape.rows;
   for (int l : own.spatial) {
@@ -195,34 +216,6 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
     return MemLevel::Global;
   sharedLeft -= bytes;
   return MemLevel::Shared;
-}
-
-/// Whether the value may lie where the block has what its map is the last to read, as far as that is known without the
-/// loops.
-bool TreeBuilder::takesPlace(TensorId tensor, int maker) const {
-  return !target.blocksHaveUnits() && tree.equation(maker).kind == EquationKind::Map &&
-         std::ranges::any_of(space.reads, [&](const InsideRead &read) {
-           const auto level = levels.find(read.tensor);
-           return read.reader == maker && level != levels.end() &&
-                  level->second == MemLevel::Shared &&
-                  std::ranges::all_of(read.own, [](bool own) { return own; }) &&
-                  program.bytesOf(read.tensor) == program.bytesOf(tensor) &&
-                  program.tensor(read.tensor).shape == program.tensor(tensor).shape &&
-                  std::ranges::none_of(space.reads, [&](const InsideRead &other) {
-                    return other.tensor == read.tensor && other.reader > maker;
-                  });
-         });
-}
-
-void TreeBuilder::shareBuffers() {
-  if (target.blocksHaveUnits())
-    return;
-  const BoundSchedule bound(schedule, program);
-  for (EdgeLevel &edge : schedule.edges)
-    if (edge.level == MemLevel::Shared)
-      for (TensorId source : bound.facts(program.producer(edge.tensor)).tensors)
-        if (edge.in < 0 && mayTakePlace(bound, edge.tensor, source))
-          edge.in = source;
 }
 
 bool TreeBuilder::placeValues() {
@@ -259,7 +252,7 @@ TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const 
   const AxisId columns = axis(nest.spatial.back());
   const int64_t neighbours = shape.thin ? shape.thin->neighbours : shape.neighbours;
   std::vector<LoopNode> loops;
-  if (tileOf(nest).rows > 1)
+  if (shape.tileOf(nestOf[static_cast<size_t>(nest.equations[0])]).rows > 1)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
   if (!shape.thin)
     loops.push_back(loop(LoopKind::Unroll, columns, target.lanes * neighbours));
@@ -347,7 +340,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
       stagePanels(nest, shape.columns, out);
     else
       stagePanels(nest, columnsOf(n), strip);
-    const int64_t rowsOfTile = tileOf(nest).rows;
+    const int64_t rowsOfTile = shape.tileOf(n).rows;
     if (m >= 0 && (shape.rows > rowsOfTile || rowsOfTile == 1))
       rows.push_back(loop(LoopKind::Seq, m, rowsOfTile));
   }

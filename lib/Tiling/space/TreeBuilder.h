@@ -55,9 +55,6 @@ public:
 private:
   AxisId axis(int loop) const { return axes[static_cast<size_t>(loop)]; }
   bool isStreamed(size_t nest) const { return shape.streamed.contains(nest); }
-  const RegisterTile &tileOf(const SpaceNest &nest) const {
-    return shape.tileOf(nestOf[static_cast<size_t>(nest.equations[0])]);
-  }
 
   /// Whether blocks share the columns of the nest.
   bool isOverBlocks(size_t nest) const { return shape.columns > 0 && nest + 1 == nests.size(); }
@@ -72,8 +69,6 @@ private:
   void groupNests();
   bool placeValues();
   MemLevel levelFor(TensorId tensor, int maker);
-  bool takesPlace(TensorId tensor, int maker) const;
-  void shareBuffers();
   std::vector<size_t> nestsReading(TensorId tensor) const;
 
   void addTiled(size_t nest, std::vector<TreeNode> &out);
