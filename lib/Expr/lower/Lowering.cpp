@@ -15,6 +15,7 @@ const HandlerTable &handlers() {
     HandlerTable t;
     addElementwise(t);
     addReductions(t);
+    addReductionsCumulative(t);
     addReductionsSoftmax(t);
     addContractions(t);
     addWindowsConv(t);

@@ -189,6 +189,7 @@ struct HandlerTable {
 // One function a family, in <Family>.cpp: enters its operators.
 void addElementwise(HandlerTable &table);
 void addReductions(HandlerTable &table);
+void addReductionsCumulative(HandlerTable &table);
 void addReductionsSoftmax(HandlerTable &table);
 void addContractions(HandlerTable &table);
 void addWindowsConv(HandlerTable &table);

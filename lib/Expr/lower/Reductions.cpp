@@ -1,4 +1,4 @@
-// Reductions over given axes, ArgMax/ArgMin, CumSum and CumProd.
+// Reductions over given axes, ArgMax and ArgMin.
 #include "Expr/lower/Lowering.h"
 
 namespace fusec::lower {
@@ -133,55 +133,6 @@ template <bool isMax> Status arg(NodeLowering &n) {
   return success();
 }
 
-/// A running sum or product: one scan step an element of the axis.
-template <ScalarOp op> Status cumulative(NodeLowering &n) {
-  ConstantRef axisValue = n.inValue(1).constant;
-  if (!axisValue)
-    return n.fail("the axis must be a constant");
-  int64_t axis = axisValue->intAt(0);
-  auto a = static_cast<size_t>(axis < 0 ? axis + n.rank(0) : axis);
-  bool exclusive = n.node.intAttr("exclusive"), reverse = n.node.intAttr("reverse");
-  DType t = computeType(n.type(0));
-  Reduced r(n.shape(0), {static_cast<int64_t>(a)});
-  DimExpr steps = n.shape(0)[a];
-  Shape stackedShape = r.kept;
-  stackedShape.insert(stackedShape.begin(), steps);
-
-  TensorId init = n.map(n.temp("init", t, r.kept), [&](EquationBuilder &b) {
-    return b.constant(t, op == ScalarOp::Add ? 0 : 1);
-  });
-  Equation scan;
-  scan.kind = EquationKind::Scan;
-  scan.onnxNodes = {n.node.name};
-  scan.steps = steps;
-  scan.reversed = reverse;
-  TensorId previous = n.temp("previous", t, r.kept), next = n.temp("next", t, r.kept);
-  TensorId stacked = n.temp("steps", t, stackedShape);
-  scan.carries = {{init, previous, next, -1}};
-  std::vector<Item> body = n.l.nested([&] {
-    n.l.scanSteps = &scan.steps;
-    n.map(next, [&](EquationBuilder &b) {
-      Val x = cast(t, b.read(n.in(0), r.indices(b.axes, {b.step()})));
-      return binary(op, b.read(previous, b.axes), x);
-    });
-    if (exclusive)
-      n.copy(n.temp("step", t, r.kept), previous);
-    n.l.scanSteps = nullptr;
-  });
-  for (Item &item : body)
-    scan.scanBody.push_back(std::move(std::get<Equation>(item.value)));
-  scan.scanOutputs = {{scan.scanBody.back().outputs[0], stacked}};
-  scan.outputs = {stacked};
-  scan.name = n.l.program.tensors[stacked].name;
-  n.l.items->push_back({std::move(scan)});
-  n.map(n.out(), [&](EquationBuilder &b) {
-    std::vector<Val> at = r.keptOf(b.axes);
-    at.insert(at.begin(), b.axis(a));
-    return cast(n.outType(), b.read(stacked, at));
-  });
-  return success();
-}
-
 } // namespace
 
 void addReductions(HandlerTable &table) {
@@ -198,8 +149,6 @@ void addReductions(HandlerTable &table) {
   table[ReduceLogSumExp] = logSumExp;
   table[ArgMax] = arg<true>;
   table[ArgMin] = arg<false>;
-  table[CumSum] = cumulative<ScalarOp::Add>;
-  table[CumProd] = cumulative<ScalarOp::Mul>;
 }
 
 } // namespace fusec::lower

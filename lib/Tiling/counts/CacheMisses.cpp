@@ -57,6 +57,24 @@ Place placeOf(TensorId t, const OnChipStorage &storage) {
   return buffer == storage.buffers.end() ? t : buffer->second;
 }
 
+/// Adds a digit of an axis to the strides of an equation's address.
+void addTerm(Touch &touch, const BoundSchedule &bound, int equation, const DigitTerm &term) {
+  const AxisId axis = bound.axisOf(equation, term.axis);
+  const int64_t elements = std::abs(bound.valueOf(term.stride));
+  if (axis < 0 || elements == 0)
+    return;
+  const std::vector<int> &positions = bound.use(axis, equation)->positions;
+  auto pointsOf = [&](int position) {
+    return std::max<int64_t>(1, bound.valueOf(bound.equation(equation).axes[position].extent));
+  };
+  int64_t inner = term.divisor;
+  for (size_t p = positions.size(); positions[--p] != term.axis;)
+    inner *= pointsOf(positions[p]);
+  const int64_t points = (pointsOf(term.axis) + term.divisor - 1) / term.divisor;
+  touch.strides.push_back(
+      {elements, axis, inner, term.modulus > 0 ? std::min(term.modulus, points) : points});
+}
+
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, const Target &target)
@@ -241,6 +259,10 @@ private:
           positions |= uint64_t{1} << p;
       touch.axes = axesOf(equation, positions);
       addStrides(touch, equation, access->stride);
+    } else if (const auto terms = digitTerms(reader.equation, node, bound.program.expr)) {
+      for (const DigitTerm &term : *terms)
+        addTerm(touch, bound, equation, term);
+      std::ranges::sort(touch.strides);
     } else {
       touch.contiguous = alongRow(equation, node);
     }

@@ -350,7 +350,8 @@ private:
     }
     for (size_t id = 0; id < needed.size(); ++id)
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
-          weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
+          weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))) &&
+          !(vectorLanes && isDigitOfVectors(e, static_cast<NodeId>(id), schedule.lanes)))
         counts.vectorOps +=
             times * weight * shared(node.equation, known.axes[id]) *
             (e.body.nodes[id].type == DType::I64 ? outsideLoops(node.equation, known.axes[id]) : 1);

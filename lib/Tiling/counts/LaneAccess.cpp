@@ -93,6 +93,28 @@ static bool rowsEndWithinVectors(const BoundSchedule &bound, int equation, const
   return false;
 }
 
+bool isDigitOfVectors(const Equation &e, NodeId id, int lanes) {
+  const Scalar &s = e.body[id];
+  return (s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod) &&
+         e.body[s.args[0]].op == ScalarOp::Axis && e.body[s.args[1]].op == ScalarOp::Const &&
+         e.body[s.args[1]].imm % lanes == 0;
+}
+
+/// True if an index is the same for all lanes of a vector along the axis: it depends on the last of these positions
+/// only by a quotient whose divisor holds whole vectors, as the blocks of a running sum.
+static bool isOneInVectors(const Equation &e, NodeId index, const AxisUse &use, int lanes) {
+  const Body &body = e.body;
+  const Scalar &s = body[index];
+  const bool isLane = s.op == ScalarOp::Axis && use.meets(uint64_t{1} << s.index);
+  if (s.op == ScalarOp::Axis)
+    return !isLane || (s.index != use.positions.back() &&
+                       e.axes[use.positions.back()].extent.divisibleBy(lanes, {}));
+  if (s.op == ScalarOp::FloorDiv && isDigitOfVectors(e, index, lanes))
+    return true;
+  return std::ranges::all_of(
+      s.args, [&](NodeId operand) { return isOneInVectors(e, operand, use, lanes); });
+}
+
 bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                    const StagedExtents *staged) {
   const AxisUse *use = bound.use(laneAxis, read.equation);
@@ -113,7 +135,12 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
   if (isOneForAll) // a broadcast, or a GPU's one request, wherever divisions find it
     return false;
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
-  return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
+  if (!access)
+    return !std::ranges::all_of(
+        indexOperands(facts.equation.body[facts.reads[read.read]]), [&](NodeId index) {
+          return isOneInVectors(facts.equation, index, *use, bound.schedule.lanes);
+        });
+  return !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
          (staged && rowsEndWithinVectors(bound, read.equation, *use, *access));
 }
 

@@ -30,6 +30,10 @@ double turnsStored(const BoundSchedule &bound, int equation, const Loops &loops)
 double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                  const Loops &loops);
 
+/// Whether a node is the quotient or the rest of an axis by a number of whole vectors: Gir's rules find it by vector
+/// (Gir/transforms/Simplify.cpp).
+bool isDigitOfVectors(const Equation &equation, NodeId id, int lanes);
+
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
 bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,

@@ -89,6 +89,76 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
   return out;
 }
 
+namespace {
+
+class DigitTerms {
+public:
+  explicit DigitTerms(const Body &body) : body(body) {}
+
+  std::vector<DigitTerm> terms;
+
+  /// False where the node is no such sum.
+  bool add(NodeId id, const DimExpr &stride) {
+    const Scalar &s = body[id];
+    switch (s.op) {
+    case ScalarOp::Axis: terms.push_back({s.index, 1, 0, stride}); return true;
+    case ScalarOp::Add:
+    case ScalarOp::Sub: return add(s.args[0], stride) && add(s.args[1], stride);
+    case ScalarOp::Mul:
+      for (const int factor : {0, 1})
+        if (const std::optional<DimExpr> size = sizeOf(s.args[factor]))
+          return add(s.args[1 - factor], stride * *size);
+      return false;
+    case ScalarOp::FloorDiv:
+    case ScalarOp::FloorMod: return addDigit(id, stride);
+    default: return axisDependence(body, id) == 0;
+    }
+  }
+
+private:
+  std::optional<DimExpr> sizeOf(NodeId id) const {
+    const Scalar &s = body[id];
+    if (s.op == ScalarOp::Const)
+      return DimExpr(s.imm);
+    return s.op == ScalarOp::Dim ? std::optional(s.dim) : std::nullopt;
+  }
+
+  bool addDigit(NodeId id, const DimExpr &stride) {
+    DigitTerm term{-1, 1, 0, stride};
+    for (const ScalarOp op : {ScalarOp::FloorMod, ScalarOp::FloorDiv}) {
+      const Scalar &s = body[id];
+      if (s.op != op)
+        continue;
+      const Scalar &by = body[s.args[1]];
+      if (by.op != ScalarOp::Const || by.imm < 1)
+        return false;
+      (op == ScalarOp::FloorMod ? term.modulus : term.divisor) = by.imm;
+      id = s.args[0];
+    }
+    if (body[id].op != ScalarOp::Axis)
+      return axisDependence(body, id) == 0;
+    term.axis = body[id].index;
+    terms.push_back(std::move(term));
+    return true;
+  }
+
+  const Body &body;
+};
+
+} // namespace
+
+std::optional<std::vector<DigitTerm>> digitTerms(const Equation &equation, NodeId read,
+                                                 const ExprProgram &program) {
+  const Scalar &node = equation.body[read];
+  const std::vector<DimExpr> strides = stridesOf(program.tensors[node.index].shape);
+  const std::vector<NodeId> indices = indexOperands(node);
+  DigitTerms sum(equation.body);
+  for (size_t d = 0; d < indices.size(); ++d)
+    if (!sum.add(indices[d], strides[d]))
+      return std::nullopt;
+  return std::move(sum.terms);
+}
+
 FlatAccess outputAccess(const Equation &equation, const Tensor &output) {
   FlatAccess access{stridesOf(output.shape), {}, {}};
   access.stride.resize(equation.axes.size(), DimExpr(0));

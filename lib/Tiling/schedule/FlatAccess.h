@@ -28,6 +28,17 @@ struct FlatAccess {
 std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
                                      const ExprProgram &program);
 
+/// An axis of the equation, or a digit of it, as a term of an address: floormod(floordiv(axis, divisor), modulus).
+struct DigitTerm {
+  int axis;
+  int64_t divisor = 1;
+  int64_t modulus = 0; // 0: the whole quotient
+  DimExpr stride;
+};
+/// A read's address as a sum of such terms, where constants take its axes apart; nullopt where it is none.
+std::optional<std::vector<DigitTerm>> digitTerms(const Equation &equation, NodeId read,
+                                                 const ExprProgram &program);
+
 /// The address at which an output of the equation has the value of a point.
 FlatAccess outputAccess(const Equation &equation, const Tensor &output);
 

@@ -380,6 +380,22 @@ TEST_CASE("lowering: running sums and products") {
   });
 }
 
+TEST_CASE("lowering: running sums of long axes, by parts of sixteen") {
+  forSeeds(2, [&](Random &r) {
+    for (const int64_t length : {0, 1, 64, 65, 79, 80, 1024, 1025, 5000, 20000})
+      for (int64_t options = 0; options < 4; ++options) {
+        GraphMaker m;
+        TensorValue axis(DType::I64, {});
+        axis.ints[0] = r.integer(0, 1);
+        std::vector<int64_t> dims = {2, 2};
+        dims[static_cast<size_t>(axis.ints[0])] = length;
+        m.node(OpKind::CumSum, {m.input(r.tensor(DType::I64, dims, -3, 3)), m.constant(axis)},
+               {{"exclusive", options & 1}, {"reverse", options >> 1}}, {DType::I64});
+        m.check();
+      }
+  });
+}
+
 TEST_CASE("lowering: the softmax family") {
   forSeeds(20, [&](Random &r) {
     for (OpKind op : {OpKind::Softmax, OpKind::LogSoftmax, OpKind::Hardmax})
