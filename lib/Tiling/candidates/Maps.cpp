@@ -1,4 +1,5 @@
 // Schedules of a single map: vectors along the last axis, rows and chunks over the blocks.
+#include "Expr/OpWeight.h"
 #include "Expr/TurnsOfGroup.h"
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
@@ -70,6 +71,65 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
     loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, lanes));
     loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
   }
+  b.schedule.tree = {
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+/// The axis that most of the map's work along its lanes does not depend on, as the channels of an image that a grid
+/// samples; none where that is little.
+std::optional<size_t> sharingGroup(const View &view) {
+  constexpr double kLeastOps = 16; // a vector
+  const Equation &e = view.equation();
+  const EquationFacts &facts = view.program->facts[static_cast<size_t>(view.first)];
+  auto meets = [](const std::vector<int> &group, uint64_t axes) {
+    return std::ranges::any_of(group, [&](int position) { return axes >> position & 1; });
+  };
+  std::optional<size_t> best;
+  double most = kLeastOps;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
+    double ops = 0;
+    for (NodeId id : e.body.reachable(bodyRoots(e)))
+      if (const uint64_t axes = facts.axes[static_cast<size_t>(id)];
+          meets(view.spatial.back(), axes) && !meets(view.spatial[g], axes))
+        ops += weightOf(e.body[id].op);
+    if (ops > most) {
+      most = ops;
+      best = g;
+    }
+  }
+  return best;
+}
+
+/// Vectors of several points of such an axis at once.
+Schedule cpuSharingMap(const View &view, size_t sharing, int64_t points) {
+  const int lanes = view.target->lanes;
+  ScheduleBuilder b(view, "map", 1, lanes);
+  const size_t last = view.spatial.size() - 1;
+  const int64_t ofRow = points * std::max<int64_t>(1, view.opt(view.spatial[last]));
+  std::vector<LoopNode> loops, inner;
+  AxisId shared;
+  bool hasRows = false; // a block has several of the innermost other axis
+  for (size_t g = last; g-- > 0;) {
+    const AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
+    int64_t size = 1;
+    if (g == sharing) {
+      size = points;
+      shared = axis;
+    } else if (!hasRows) {
+      size = std::clamp<int64_t>(view.target->core.elementsPerBlock / ofRow, 1,
+                                 std::max<int64_t>(1, view.opt(view.spatial[g])));
+      if (size > 1)
+        inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, axis, 1));
+      hasRows = true;
+    }
+    loops.insert(loops.begin(), ScheduleBuilder::loop(LoopKind::Block, axis, size));
+  }
+  const AxisId x = b.addSpatial("x", {view.spatial[last]});
+  std::ranges::move(inner, std::back_inserter(loops));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, shared, 1));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
   b.schedule.tree = {
       ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
@@ -190,6 +250,9 @@ Candidates mapCandidates(const View &view) {
     }
     out.push_back(cpuMap(view, 4, 1));
     out.push_back(cpuMap(view, 1, 1));
+    if (const std::optional<size_t> sharing = sharingGroup(view))
+      for (const int64_t points : {4, 8})
+        out.push_back(cpuSharingMap(view, *sharing, points));
     // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one
     // before the next: rows a power of two apart share the sets of an L1, and memory serves runs better than lines.
     constexpr int64_t kLinesOfRun = 4;
