@@ -3,7 +3,7 @@
 //
 //   %w[i] = sum over j < 16 of if(j < r, %x[b*16 + j], 0)
 //   %c[b] = sum over j < ceil(n/16) of if(j < b, %w[j*16 + 15] + %x[j*16 + 15], 0)
-//   %y[i] = %w[i] + %x[i] + %c[b]
+//   %y[i] = (%w[i] + %c[b]) + %x[i]
 //
 // Every element has as many terms as its neighbours, so that lanes and blocks have elements side by side, where a scan
 // takes n steps one after the other. That is 16 additions an element, of which a vector does 16: rows of 1024 took 0.21
@@ -20,8 +20,8 @@ namespace {
 constexpr int64_t kPart = 16;
 /// So few are summed at once.
 constexpr int64_t kWhole = 64;
-/// Parts of parts where no constant says how many there are: 65,536 elements are 256 of them.
-constexpr int kMostLevels = 2;
+/// Parts of parts of parts where no constant says how many elements there are: 16 million are 4096 of them.
+constexpr int kMostLevels = 3;
 
 class Cumulative {
 public:

@@ -79,7 +79,8 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
 /// The axis that most of the map's work along its lanes does not depend on, as the channels of an image that a grid
 /// samples; none where that is little.
 std::optional<size_t> sharingGroup(const View &view) {
-  constexpr double kLeastOps = 16; // a vector
+  constexpr double kLeastOps =
+      16; // for less there is nothing to weigh: loads and the store take as long
   const Equation &e = view.equation();
   const EquationFacts &facts = view.program->facts[static_cast<size_t>(view.first)];
   auto meets = [](const std::vector<int> &group, uint64_t axes) {

@@ -36,8 +36,9 @@ using Place = int;
 struct Stride {
   int64_t elements; // between neighbours
   AxisId axis;
-  int64_t inner;  // points of the axes fused behind it
-  int64_t extent; // its own points; of the first one all of the fused axis's
+  int64_t inner; // points of the axes fused behind it
+  int64_t
+      extent; // its own points, or a digit's; of the first one, where it is whole, all of the fused axis's
   auto operator<=>(const Stride &) const = default;
 };
 

@@ -101,7 +101,8 @@ bool isDigitOfVectors(const Equation &e, NodeId id, int lanes) {
 }
 
 /// True if an index is the same for all lanes of a vector along the axis: it depends on the last of these positions
-/// only by a quotient whose divisor holds whole vectors, as the blocks of a running sum.
+/// only by a quotient whose divisor holds whole vectors, as the parts of a running sum. Vectors begin at multiples of
+/// their lanes, as those of generated schedules do.
 static bool isOneInVectors(const Equation &e, NodeId index, const AxisUse &use, int lanes) {
   const Body &body = e.body;
   const Scalar &s = body[index];
@@ -109,7 +110,9 @@ static bool isOneInVectors(const Equation &e, NodeId index, const AxisUse &use, 
   if (s.op == ScalarOp::Axis)
     return !isLane || (s.index != use.positions.back() &&
                        e.axes[use.positions.back()].extent.divisibleBy(lanes, {}));
-  if (s.op == ScalarOp::FloorDiv && isDigitOfVectors(e, index, lanes))
+  const bool startsWhole =
+      use.positions.size() == 1 || e.axes[use.positions.back()].extent.divisibleBy(lanes, {});
+  if (s.op == ScalarOp::FloorDiv && startsWhole && isDigitOfVectors(e, index, lanes))
     return true;
   return std::ranges::all_of(
       s.args, [&](NodeId operand) { return isOneInVectors(e, operand, use, lanes); });

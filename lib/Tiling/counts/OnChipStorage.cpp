@@ -72,10 +72,10 @@ public:
     for (const auto &[tensor, buffer] : out.buffers) {
       if (isStoreElided(bound, tensor))
         continue;
-      out.edges[tensor] = edgeBytes(tensor, &Storage::valueOf);
+      out.edges[tensor] = edgeBytes(tensor, &Storage::valueOf, false);
       const LiveRange range = edgeRange(tensor);
       auto [known, isNew] =
-          edges.try_emplace(buffer, placed(edgeBytes(buffer, &Storage::mostOf), range));
+          edges.try_emplace(buffer, placed(edgeBytes(buffer, &Storage::mostOf, true), range));
       if (!isNew)
         known->second.ranges[0].include(range.first, range.last);
     }
@@ -225,7 +225,7 @@ private:
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
   /// one.
-  double edgeBytes(TensorId tensor, Size sizeOf) const {
+  double edgeBytes(TensorId tensor, Size sizeOf, bool withGaps) const {
     const int producer = bound.program.producer(tensor);
     if (whole || producer < 0)
       return double((this->*sizeOf)(numElements(bound.program.tensor(tensor).shape))) *
@@ -240,7 +240,7 @@ private:
         elements *= double(last);
         last = (this->*sizeOf)(bound.tile(AxisId(a), *around));
       }
-    elements *= double(elements > 1 ? rowOfTile(schedule, last) : last);
+    elements *= double(withGaps && elements > 1 ? rowOfTile(schedule, last) : last);
     return double(bound.program.bytesOf(tensor)) * elements;
   }
 

@@ -17,8 +17,7 @@ public:
         maker(bound.program.producer(source)) {
     const auto computes = bound.statements(LeafKind::Compute, map);
     if (bound.facts(map).form != EquationForm::Map || computes.size() != 1 || maker < 0 ||
-        bound.program.bytesOf(source) != bound.program.bytesOf(result) ||
-        bound.program.tensor(source).shape != bound.program.tensor(result).shape ||
+        bound.equation(map).outputs.size() > 1 || !areAlike(bound.program, source, result) ||
         !readsOwn(map) || !haveOneOrder())
       return;
     const std::optional<Loops> ofSource = loopsOfEdge(bound, source),
@@ -73,7 +72,11 @@ private:
   }
 
   bool touches(const LeafNode &leaf) const {
-    return leaf.equation == maker || readsValue(bound, leaf, source);
+    if (leaf.equation == maker || readsValue(bound, leaf, source))
+      return true;
+    // Corrections of a cascade's states read what its elements do.
+    return leaf.equation >= 0 && bound.facts(leaf.equation).form == EquationForm::Cascade &&
+           std::ranges::count(bound.facts(leaf.equation).tensors, source) != 0;
   }
 
   /// Whether the statement is done with an element when the map comes to it: it stands in front of the map, and the

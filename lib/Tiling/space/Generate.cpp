@@ -119,10 +119,18 @@ private:
   std::vector<NestTiles> tilesOfNests() const {
     constexpr int64_t kMostRows = 48; // more of a block are multiples of these
     std::vector<std::vector<RankedTile>> ranked(nests.size());
+    std::vector<double> times(nests.size(),
+                              0); // terms of a sum, and sums outside of the tiles' domain
     for (size_t n = 0; n < nests.size(); ++n)
       if (nests[n].tiled) {
         const View view = viewOf(nests[n]);
-        ranked[n] = registerTiles(view, rolesOf(view));
+        const Roles roles = rolesOf(view);
+        ranked[n] = registerTiles(view, roles);
+        times[n] = 1;
+        for (int l : nests[n].reduced)
+          times[n] *= double(tree.opt(l));
+        for (int g : roles.blocks)
+          times[n] *= double(view.opt(view.spatial[static_cast<size_t>(g)]));
       }
     std::vector<NestTiles> all;
     auto add = [&](NestTiles own) {
@@ -132,11 +140,13 @@ private:
     for (int64_t rows = 1; rows <= kMostRows; ++rows) {
       NestTiles own{rows, {}, 0};
       for (size_t n = 0; n < nests.size(); ++n) {
+        own.tiles.push_back({1, 1}); // plain nests have none
+        if (!nests[n].tiled)
+          continue;
         const auto best = std::ranges::find_if(
             ranked[n], [&](const RankedTile &one) { return rows % one.tile.rows == 0; });
-        own.tiles.push_back(nests[n].tiled ? best->tile
-                                           : RegisterTile{1, 1}); // of plain ones unused
-        own.cycles += nests[n].tiled ? best->cycles * double(termsOf(nests[n])) : 0;
+        own.tiles[n] = best->tile;
+        own.cycles += best->cycles * times[n];
       }
       add(std::move(own));
     }
@@ -144,8 +154,10 @@ private:
     all.resize(std::min(all.size(), kMostTiles));
     const std::vector<RankedTile> &ofHeaviest = ranked[heaviestNest()];
     for (size_t t = 0; t < std::min(ofHeaviest.size(), kMostTiles); ++t) {
-      const RegisterTile &tile = ofHeaviest[t].tile;
-      add({tile.rows, std::vector<RegisterTile>(nests.size(), tile), 0});
+      NestTiles common{ofHeaviest[t].tile.rows, {}, 0};
+      for (const SpaceNest &nest : nests)
+        common.tiles.push_back(nest.tiled ? ofHeaviest[t].tile : RegisterTile{1, 1});
+      add(std::move(common));
     }
     return all;
   }
@@ -157,13 +169,6 @@ private:
           (heaviest == nests.size() || points(nests[n]) > points(nests[heaviest])))
         heaviest = n;
     return heaviest;
-  }
-
-  int64_t termsOf(const SpaceNest &nest) const {
-    int64_t terms = 1;
-    for (int l : nest.reduced)
-      terms *= tree.opt(l);
-    return terms;
   }
 
   /// The contraction of a tiled nest, inside the rows that a block has one of.

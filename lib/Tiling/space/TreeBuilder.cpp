@@ -28,22 +28,24 @@ void append(std::vector<TreeNode> &out, std::vector<TreeNode> more) {
   std::ranges::move(more, std::back_inserter(out));
 }
 
-/// Whether a map's result may lie where the block has what it is the last to read, as far as that is known without the
-/// loops.
-bool mayTakePlace(const TreeSpace &tree, const std::map<TensorId, MemLevel> &levels,
-                  TensorId result, int map) {
+/// Whether a map's result will lie where the block has what it is the last to read, as far as that is known without
+/// the loops: takePlaces decides.
+bool mightTakePlace(const TreeSpace &tree, const std::vector<size_t> &nestOf,
+                    const std::map<TensorId, MemLevel> &levels, TensorId result, int map) {
   const std::vector<InsideRead> &reads = tree.space.reads;
-  const ScheduledProgram &program = tree.program;
-  return tree.equation(map).kind == EquationKind::Map &&
+  const auto comesBehind = [&](int equation) {
+    const auto placeOf = [&](int e) { return std::pair(nestOf[static_cast<size_t>(e)], e); };
+    return placeOf(equation) > placeOf(map);
+  };
+  return tree.equation(map).kind == EquationKind::Map && tree.equation(map).outputs.size() == 1 &&
          std::ranges::any_of(reads, [&](const InsideRead &read) {
            const auto level = levels.find(read.tensor);
            return read.reader == map && level != levels.end() &&
                   level->second == MemLevel::Shared &&
                   std::ranges::all_of(read.own, [](bool own) { return own; }) &&
-                  program.bytesOf(read.tensor) == program.bytesOf(result) &&
-                  program.tensor(read.tensor).shape == program.tensor(result).shape &&
+                  areAlike(tree.program, read.tensor, result) &&
                   std::ranges::none_of(reads, [&](const InsideRead &other) {
-                    return other.tensor == read.tensor && other.reader > map;
+                    return other.tensor == read.tensor && comesBehind(other.reader);
                   });
          });
 }
@@ -199,7 +201,7 @@ MemLevel TreeBuilder::levelFor(TensorId tensor, int maker) {
                (oneOfRow && !own.tiled && !nests[reader].tiled && groupOf[reader] == groupOf[nest]);
       }))
     return MemLevel::Register;
-  if (!target.blocksHaveUnits() && mayTakePlace(tree, levels, tensor, maker))
+  if (!target.blocksHaveUnits() && mightTakePlace(tree, nestOf, levels, tensor, maker))
     return MemLevel::Shared;
   int64_t elements = shape.rows;
   for (int l : own.spatial) {

@@ -113,8 +113,11 @@ private:
       for (const Statement *stage : bound.stages(index))
         staged[index] = stagedExtents(bound, *operand, stage->loops);
     }
-    require(!lanesLieApart(bound, columns, lanes, &staged), leaf, " reads columns side by side in ",
-            "memory, given ", columns, ", which lanes find apart");
+    const bool isFlat = bound.operand(leaf.equation, tile.columns) ||
+                        bound.facts(leaf.equation).accesses[static_cast<size_t>(tile.columns)];
+    require(isFlat && !lanesLieApart(bound, columns, lanes, &staged), leaf,
+            " reads columns side by side in ", "memory, given ", columns,
+            ", which lanes find apart");
   }
 
   void verifyTarget(const LeafNode &leaf, const Tile &tile) {

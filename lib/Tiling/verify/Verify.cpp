@@ -104,8 +104,9 @@ private:
         require(buffers.at(edge.tensor) != edge.tensor &&
                     tiling::mayTakePlace(bound, edge.tensor, edge.in),
                 "edge ", bound.program.tensor(edge.tensor).name,
-                " takes the place of an edge above it that its map is the last to read, each "
-                "element at its own point, in the memory of a block of one thread, given that of ",
+                " takes the place of an edge above it, of the same type and shape, that its map is "
+                "the last to read, each element at its own point, in the memory of a block of one "
+                "unit, given that of ",
                 bound.program.tensor(edge.in).name);
   }
 

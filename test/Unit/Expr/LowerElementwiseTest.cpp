@@ -393,6 +393,19 @@ TEST_CASE("lowering: running sums of long axes, by parts of sixteen") {
                {{"exclusive", options & 1}, {"reverse", options >> 1}}, {DType::I64});
         m.check();
       }
+    // Nothing leaks from an element to those in front of it.
+    for (const OpKind op : {OpKind::CumSum, OpKind::CumProd})
+      for (const DType type : {DType::F32, DType::F16})
+        for (const int64_t reverse : {0, 1}) {
+          GraphMaker m;
+          TensorValue axis(DType::I64, {}), x = r.tensor(type, {1, 300}, 0.9, 1.1);
+          axis.ints[0] = 1;
+          x.floats[static_cast<size_t>(r.integer(100, 200))] =
+              std::numeric_limits<double>::quiet_NaN();
+          m.node(op, {m.input(x), m.constant(axis)},
+                 {{"exclusive", int64_t(0)}, {"reverse", reverse}}, {type});
+          m.check();
+        }
   });
 }
 
