@@ -103,19 +103,22 @@ bool isDigitOfVectors(const Equation &e, NodeId id, int lanes) {
 /// True if an index is the same for all lanes of a vector along the axis: it depends on the last of these positions
 /// only by a quotient whose divisor holds whole vectors, as the parts of a running sum. Vectors begin at multiples of
 /// their lanes, as those of generated schedules do.
-static bool isOneInVectors(const Equation &e, NodeId index, const AxisUse &use, int lanes) {
+/// `left`: nodes that are looked at; what takes more is taken for none.
+static bool isOneInVectors(const Equation &e, NodeId index, const AxisUse &use, int lanes,
+                           int &left) {
   const Body &body = e.body;
   const Scalar &s = body[index];
-  const bool isLane = s.op == ScalarOp::Axis && use.meets(uint64_t{1} << s.index);
+  const bool isLane = s.op == ScalarOp::Axis && use.meets(uint64_t{1} << s.index),
+             startsWhole = use.positions.size() == 1 ||
+                           e.axes[use.positions.back()].extent.divisibleBy(lanes, {});
+  if (--left < 0)
+    return false;
   if (s.op == ScalarOp::Axis)
-    return !isLane || (s.index != use.positions.back() &&
-                       e.axes[use.positions.back()].extent.divisibleBy(lanes, {}));
-  const bool startsWhole =
-      use.positions.size() == 1 || e.axes[use.positions.back()].extent.divisibleBy(lanes, {});
+    return !isLane || (s.index != use.positions.back() && startsWhole);
   if (s.op == ScalarOp::FloorDiv && startsWhole && isDigitOfVectors(e, index, lanes))
     return true;
   return std::ranges::all_of(
-      s.args, [&](NodeId operand) { return isOneInVectors(e, operand, use, lanes); });
+      s.args, [&](NodeId operand) { return isOneInVectors(e, operand, use, lanes, left); });
 }
 
 bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
@@ -141,7 +144,8 @@ bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId lan
   if (!access)
     return !std::ranges::all_of(
         indexOperands(facts.equation.body[facts.reads[read.read]]), [&](NodeId index) {
-          return isOneInVectors(facts.equation, index, *use, bound.schedule.lanes);
+          int left = 64; // an index of a sum or two
+          return isOneInVectors(facts.equation, index, *use, bound.schedule.lanes, left);
         });
   return !(access->stride[position].isConst(0) || access->stride[position].isConst(1)) ||
          (staged && rowsEndWithinVectors(bound, read.equation, *use, *access));

@@ -100,6 +100,8 @@ public:
   /// False where the node is no such sum.
   bool add(NodeId id, const DimExpr &stride) {
     const Scalar &s = body[id];
+    if (--left < 0) // a sum of sums may name a node any number of times
+      return false;
     switch (s.op) {
     case ScalarOp::Axis: terms.push_back({s.index, 1, 0, stride}); return true;
     case ScalarOp::Add:
@@ -143,6 +145,7 @@ private:
   }
 
   const Body &body;
+  int left = 64; // nodes that are looked at
 };
 
 } // namespace
