@@ -79,9 +79,13 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
 /// The axis that most of the map's work along its lanes does not depend on, as the channels of an image that a grid
 /// samples; none where that is little.
 std::optional<size_t> sharingGroup(const View &view) {
-  constexpr double kLeastOps =
-      16; // for less there is nothing to weigh: loads and the store take as long
+  // For less there is nothing to weigh: loads and the store take as long.
+  constexpr double kLeastOps = 16;
+  // More than maps other than wide choices have, whose code copies would multiply.
+  constexpr size_t kMostNodes = 128;
   const Equation &e = view.equation();
+  if (e.body.nodes.size() > kMostNodes)
+    return std::nullopt;
   const EquationFacts &facts = view.program->facts[static_cast<size_t>(view.first)];
   auto meets = [](const std::vector<int> &group, uint64_t axes) {
     return std::ranges::any_of(group, [&](int position) { return axes >> position & 1; });

@@ -31,7 +31,7 @@ double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneA
                  const Loops &loops);
 
 /// Whether a node is the quotient or the rest of an axis by a number of whole vectors: Gir's rules find it by vector
-/// (Gir/transforms/Simplify.cpp).
+/// (Gir/Simplify.cpp).
 bool isDigitOfVectors(const Equation &equation, NodeId id, int lanes);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
