@@ -74,7 +74,11 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
     return;
   const Scalar &node = kernel.body[s.trip];
   const int64_t most = isShort(node) && isTested(kernel, s.body, s.var) ? 600 : 300;
-  if (isShort(node) && emittedStatements(kernel, s.body, most) * node.imm < most) {
+  const auto isConstant = [&](VarId var) {
+    return vars[var].uniform() && llvm::isa_and_present<llvm::ConstantInt>(vars[var].v);
+  };
+  if (isShort(node) && emittedStatements(kernel, s.body, most) * node.imm < most &&
+      (threads || !sharesTests(kernel, s, isConstant))) {
     for (int64_t i = 0; i < node.imm; ++i) {
       vars[s.var] = {b.getInt64(i)};
       emit(s.body);
@@ -236,8 +240,9 @@ void Emitter::emitAccumulate(const Stmt &s) {
   emitByWriter(kernel.buffers[s.buffer], [&] {
     Val old = load(s.buffer, indices);
     bool vector = old.varying || !value.uniform();
-    store(s.buffer, indices,
-          {combine(s.monoid, type, asLike(old, vector), asLike(value, vector)), 0, vector});
+    // The value in front: a maximum compares that one with itself, for NaN, and the next term waits for the other.
+    Value *taken = asLike(value, vector), *present = asLike(old, vector);
+    store(s.buffer, indices, {combine(s.monoid, type, taken, present), 0, vector});
   });
 }
 

@@ -36,6 +36,47 @@ bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var
   });
 }
 
+bool sharesTests(const GirKernel &kernel, const Stmt &loop,
+                 const std::function<bool(VarId)> &isConstant) {
+  const Body &body = kernel.body;
+  std::set<VarId> inside, lanes, turns;
+  std::vector<NodeId> roots;
+  forEachStmt(loop.body, [&](const Stmt &s) {
+    if (s.kind == StmtKind::Loop)
+      (s.loop == LoopKind::Lane ? lanes : s.loop == LoopKind::Seq ? turns : inside).insert(s.var);
+    for (NodeId root : exprRoots(s))
+      roots.push_back(root);
+  });
+  const auto isMask = [&](NodeId condition) {
+    bool ofLanes = false, ofTurns = false, open = false, ofLoop = false;
+    for (NodeId id : body.reachable({condition})) {
+      const Scalar &node = body[id];
+      if (node.op == ScalarOp::Axis) {
+        ofLoop = ofLoop || node.index == loop.var;
+        ofLanes = ofLanes || lanes.contains(node.index);
+        ofTurns = ofTurns || turns.contains(node.index);
+        open = open || !(lanes.contains(node.index) || turns.contains(node.index) ||
+                         inside.contains(node.index) || isConstant(node.index));
+      }
+      open = open || node.op == ScalarOp::Dim;
+    }
+    return ofLanes && ofTurns && open && !ofLoop;
+  };
+  for (NodeId id : body.reachable(roots))
+    if (body[id].op == ScalarOp::ReadIf) {
+      std::vector<NodeId> conditions = {body[id].args[0]};
+      while (!conditions.empty()) {
+        const NodeId at = conditions.back();
+        conditions.pop_back();
+        if (body[at].op == ScalarOp::And)
+          conditions.insert(conditions.end(), body[at].args.begin(), body[at].args.end());
+        else if (isMask(at))
+          return true;
+      }
+    }
+  return false;
+}
+
 std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots) {
   std::vector<NodeId> open = roots, found;
   std::set<NodeId> seen;

@@ -2,6 +2,8 @@
 // What the emitter asks of a loop before it writes its iterations out one behind the other.
 #include "Gir/Gir.h"
 
+#include <functional>
+
 namespace fusec {
 
 /// True for the constant trip of a loop whose iterations may be written out.
@@ -14,6 +16,11 @@ int64_t emittedStatements(const GirKernel &kernel, const std::vector<Stmt> &stmt
 
 /// True if a read under `stmts` tests a predicate that `var` goes into.
 bool isTested(const GirKernel &kernel, const std::vector<Stmt> &stmts, VarId var);
+
+/// True if each turn of a loop inside has masks of lanes that are the same in all turns of this one, and that constants
+/// do not tell when code is made: they are made once in front of a loop that stays one.
+bool sharesTests(const GirKernel &kernel, const Stmt &loop,
+                 const std::function<bool(VarId)> &isConstant);
 
 /// Reads, guarded ones among them, that are come to whatever the predicates of others say: none of their indices.
 std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots);

@@ -77,12 +77,35 @@ std::optional<std::vector<IndexBounds>> paddingBounds(const Equation &equation, 
       if (!match)
         return std::nullopt;
       IndexBounds &b = bounds[match->first];
-      b.upper = min(b.upper, right->constant - strict - match->second);
+      const DimExpr most = right->constant - strict - match->second;
+      b.upper = min(b.upper, most);
+      b.testsUpper = b.testsUpper || b.upper == most;
     } else {
       return std::nullopt;
     }
   }
   return bounds;
+}
+
+uint64_t axesThatPaddingBounds(const Equation &equation, NodeId readIf,
+                               const ExprProgram &program) {
+  const auto bounds = paddingBounds(equation, readIf, program);
+  if (!bounds)
+    return 0;
+  const int numAxes = static_cast<int>(equation.axes.size());
+  uint64_t rising = 0, others = 0;
+  const std::vector<NodeId> indices = indexOperands(equation.body[readIf]);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const std::optional<AffineForm> form = affineForm(equation.body, indices[d], numAxes);
+    for (int a = 0; a < numAxes; ++a) {
+      const DimExpr &step = form->coefficients[static_cast<size_t>(a)];
+      if (step.isConst(0))
+        continue;
+      const bool rises = step.isConst() && step.constValue() > 0 && (*bounds)[d].testsUpper;
+      (rises ? rising : others) |= uint64_t{1} << a;
+    }
+  }
+  return rising & ~others;
 }
 
 } // namespace fusec

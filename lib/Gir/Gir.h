@@ -66,7 +66,7 @@ enum class StmtKind : uint8_t {
 /// While: runs body as long as `predicate` holds; only outside Lane loops, the predicate is uniform.
 /// Store: buffer[indices] = value. Outside a Lane loop a store to Shared or Global is done once a block (once a
 ///   unit inside a Unit loop), by the first lane.
-/// Accumulate: buffer[indices] = monoid(buffer[indices], value); Sum of a float product (a Mul node) is one fma.
+/// Accumulate: buffer[indices] = monoid(value, buffer[indices]); Sum of a float product (a Mul node) is one fma.
 ///   For ArgMax and the like `buffer` holds the value and `indexBuffer` (same indices) the index `indexValue`.
 /// A perLane buffer that is read outside a Lane loop gives lane 0's element; a Store or Accumulate to it there
 ///   goes to all lanes (the value is uniform).

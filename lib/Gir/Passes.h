@@ -14,6 +14,9 @@ void canonicalise(GirKernel &kernel);
 /// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
 void simplify(GirKernel &kernel);
 
+/// Asks at a window's border once what each of its terms would ask (on a CPU, whose masks are few): see there.
+void splitBorders(GirKernel &kernel);
+
 /// Writes a row while the next one's functions are computed (a CPU's core waits for memory in between): see there.
 void delayStores(GirKernel &kernel);
 
@@ -40,7 +43,7 @@ int64_t sharedAlignment(const GirKernel &kernel);
 int64_t registersPerLane(const GirKernel &kernel);
 
 /// What a kernel goes through behind its lowering, in the order in which the compiler runs it: unused scratch, on CPUs
-/// delayed stores and turned copies, barriers, offsets.
+/// borders, delayed stores and turned copies, barriers, offsets.
 std::vector<Pass<GirKernel>> kernelPasses(bool isCpu);
 /// Every pass and rule by name, for texts.
 std::vector<Pass<GirKernel>> girPasses();

@@ -23,8 +23,8 @@ public:
 
   void add(Accumulator &acc, Lane v, int64_t index) const {
     if (!isArgMonoid(monoid)) {
-      ScalarValue operands[] = {acc.value,
-                                isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0}};
+      ScalarValue operands[] = {isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0},
+                                acc.value};
       if (monoid == Monoid::Sum && isFloat(type)) {
         acc.value.f = roundToType(type, acc.value.f + v.f);
         return;

@@ -322,7 +322,7 @@ private:
                             fusedMultiplyAdd(type, value(product.args[0], lane),
                                              value(product.args[1], lane), before));
       }
-      memory.store(s.buffer, at, by, combine(s.monoid, type, before, value(s.value, lane)));
+      memory.store(s.buffer, at, by, combine(s.monoid, type, value(s.value, lane), before));
     });
   }
 

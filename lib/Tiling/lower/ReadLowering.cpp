@@ -1,5 +1,7 @@
 #include "Tiling/lower/ReadLowering.h"
 
+#include "Expr/Padding.h"
+
 #include <algorithm>
 
 namespace fusec::lowering {
@@ -129,6 +131,17 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
   return body.select(copied.args[0], value, copied.args[1]);
 }
 
+/// Axes of which lanes beyond the extent read nothing, as the read's own predicate says.
+uint64_t ReadLowering::boundByPadding(int equation, NodeId read) const {
+  uint64_t axes =
+      axesThatPaddingBounds(bound.equation(equation), read, bound.program.expr);
+  for (size_t p = 0; p < bound.equation(equation).axes.size(); ++p)
+    if (const AxisId a = bound.axisOf(equation, static_cast<int>(p));
+        a < 0 || bound.use(a, equation)->positions.size() != 1)
+      axes &= ~(uint64_t{1} << p); // the digits of a fused axis turn over
+  return axes;
+}
+
 NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &copied) {
   const Equation &e = bound.equation(equation);
   const TensorId tensor = copied.index;
@@ -145,8 +158,10 @@ NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &cop
   else
     flat = writer.flatIndex(info.shape, indexOperands(copied));
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
-  predicate =
-      body.logicalAnd(predicate, loops.laneMask(equation, bound.facts(equation).axes[original]));
+  uint64_t axes = bound.facts(equation).axes[original];
+  if (copied.op == ScalarOp::ReadIf)
+    axes &= ~boundByPadding(equation, original);
+  predicate = body.logicalAnd(predicate, loops.laneMask(equation, axes));
   flat = steps.readAddress(tensor, buffer, flat);
   if (predicate == kNoNode)
     return body.read(buffer, info.type, {flat});

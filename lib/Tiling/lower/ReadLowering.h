@@ -25,6 +25,7 @@ private:
   NodeId readTensor(int equation, NodeId original, const Scalar &copied);
   NodeId readProducer(int producer, int equation, NodeId original, const Scalar &copied);
   NodeId readMemory(int equation, NodeId original, const Scalar &copied);
+  uint64_t boundByPadding(int equation, NodeId read) const;
   NodeId readPacked(const Operand &operand, size_t index);
   NodeId readStaged(const Operand &operand, const StagedOperand &stage);
   NodeId numbered(const ReadPlace &place, NodeId node);
