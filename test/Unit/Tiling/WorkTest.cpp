@@ -520,3 +520,39 @@ TEST_CASE("work: a cut register tile of a symbolic extent is done in halves, and
   }
   CHECK(any);
 }
+
+TEST_CASE("work: of a window's sums in lanes a cut tile is done a vector at a time") {
+  const std::string text =
+      ProgramText("window", "symbol n = 1..99999 opt 120 divisor 1\n")
+          .input("x", "40,n")
+          .reduction("y", "i:40, j:n; r:3, q:3", "max",
+                     "if(and(and(and(lt(0, i + r), lt(i + r, 41)), lt(0, j + q)), lt(j + q, dim(n + "
+                     "1))), %x[i + r - 1, j + q - 1], -inf)");
+  const ExprProgram window = patternFrom(text);
+  const Target target = targetNamed("x86-64-v4");
+  bool any = false;
+  for (const Schedule &schedule : valueOf(candidateSchedules(window, target))) {
+    const tiling::BoundSchedule bound(schedule, window);
+    int64_t piece = 0, tile = 0;
+    for (const tiling::Statement &statement : bound.statements())
+      for (const LoopNode *loop : statement.loops)
+        if (const int64_t here = tiling::pieceOfCutTile(bound, *loop)) {
+          piece = here;
+          tile = loop->step;
+        }
+    if (piece == 0)
+      continue;
+    any = true;
+    INFO(print(schedule, window));
+    CHECK(piece == schedule.lanes);
+    for (int64_t n : {int64_t{1}, piece - 1, piece + 1, tile - 1, tile, tile + piece + 3})
+      CHECK(difference(runSchedule(window, schedule, randomInputs(window, {n}), {n}),
+                       valueOf(evaluate(window, randomInputs(window, {n}))), 0) == "");
+    const auto opsAt = [&](int64_t n) {
+      const cost::Counts counts = countWork({schedule, tunedFor(window, {n})}, target)[0];
+      return counts.vectorOps * counts.blocks;
+    };
+    CHECK(std::abs(opsAt(piece) / opsAt(tile) - double(piece) / double(tile)) < 1e-9);
+  }
+  CHECK(any);
+}
