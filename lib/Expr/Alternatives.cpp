@@ -40,6 +40,8 @@ const std::vector<Alternative> &alternatives() {
        {"two-phase"}},
       {"copy-operands", "copy what lanes would gather into an order in which it lies side by side",
        onCpus, copyOperands, copyOperandsStarts},
+      {"separate-windows", "windows along several axes as windows along one after the other", nullptr,
+       separateWindows},
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
        wavefront},
       {kSizeOne, "the symbol of this number, from 1, as the constant 1; for guarded variants alone",

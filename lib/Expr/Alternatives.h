@@ -62,6 +62,7 @@ std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &
 std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t position);
 std::optional<ExprProgram> copyOperands(const ExprProgram &pattern, int64_t);
 std::vector<int> copyOperandsStarts(const ExprProgram &pattern, const ExprProgram &made);
+std::optional<ExprProgram> separateWindows(const ExprProgram &pattern, int64_t);
 std::optional<ExprProgram> wavefront(const ExprProgram &pattern, int64_t);
 
 } // namespace fusec

@@ -291,6 +291,63 @@ TEST_CASE("only long reductions with few results are taken apart") {
   CHECK(choices("[i:8; k:1000000]", "8,1000000", "x86-64-v3").empty()); // and here
 }
 
+TEST_CASE("windows along several axes along one after the other") {
+  std::mt19937 random(5);
+  const auto window = [](const std::string &kind, const std::string &identity) {
+    return parse("expr window\ntensor %x: " + kind.substr(kind.size() - 3) +
+                 "[2,9,11] input\ntensor %y: " + kind.substr(kind.size() - 3) +
+                 "[2,9,11] output\ninputs (%x)\noutputs (%y)\n"
+                 "reduction y [c:2, i:9, j:11; r:4, q:5] " +
+                 kind +
+                 "\n  %y = if(and(and(and(lt(0, i + r), lt(i + r, 10)), lt(1, j + q)), lt(j + q, 13)), "
+                 "%x[c, i + r - 1, j + q - 2], " +
+                 identity + ")\n");
+  };
+  for (const auto &[kind, identity] :
+       {std::pair{"sum f32", "0.0"}, {"max f32", "-inf"}, {"min f32", "inf"}, {"sum i32", "0"}}) {
+    INFO(kind);
+    const ExprProgram pattern = window(kind, identity);
+    const ExprProgram made = apply(pattern, {"separate-windows", 0});
+    REQUIRE(made.items.size() == 2);
+    CHECK(equation(made, 0).axes.size() == 4);
+    CHECK(equation(made, 1).axes.back().extent == DimExpr(5));
+    const std::vector<TensorValue> inputs = randomInputs(pattern, {}, random);
+    CHECK(sameBits(run(made, inputs), run(pattern, inputs))); // halves: every sum is exact
+  }
+  // What lies outside counts.
+  CHECK(!rewritten(window("max f32", "0.0"), {{"separate-windows", 0}}));
+
+  // Along three axes, two elements apart in one of them; no padding.
+  const ExprProgram boxes = parse(R"(expr boxes
+tensor %x: f16[7,6,13] input
+tensor %y: f16[4,3,5] output
+inputs (%x)
+outputs (%y)
+reduction y [a:4, i:3, j:5; p:4, r:4, q:5] max f32
+  %y = cast(f32, %x[a + p, i + r, j*2 + q])
+)");
+  const ExprProgram made = apply(boxes, {"separate-windows", 0});
+  CHECK(made.items.size() == 3);
+  const std::vector<TensorValue> inputs = randomInputs(boxes, {}, random);
+  CHECK(sameBits(run(made, inputs), run(boxes, inputs)));
+}
+
+TEST_CASE("windows that save no terms apart, or are none, stay") {
+  for (const char *text : {
+           "[i:9, j:9; r:3, q:3] max f32\n  %y = %x[i + r, j + q]\n",       // a line costs as much
+           "[i:3, j:3; r:4, q:4] max f32\n  %y = %x[i*4 + r, j*4 + q]\n",   // no element is read twice
+           "[i:9, j:9; r:5, q:5] max f32\n  %y = %x[i + r, j + r + q]\n",   // along the diagonal
+           "[i:9, j:9; r:5, q:5] max f32\n  %y = neg(%x[i + r, j + q])\n",  // computed before it counts
+           "[i:9, j:9; r:5, q:5] max f32\n  %y = if(lt(i + j + q, 20), %x[i + r, j + q], -inf)\n"}) {
+    INFO(text);
+    const std::string extent = text[3] == '3' ? "3" : "9";
+    CHECK(!rewritten(parse("expr window\ntensor %x: f32[20,20] input\ntensor %y: f32[" + extent +
+                           "," + extent + "] output\ninputs (%x)\noutputs (%y)\nreduction y " +
+                           text),
+                     {{"separate-windows", 0}}));
+  }
+}
+
 TEST_CASE("alternatives that do not exist do not apply") {
   ExprProgram pattern = parse("expr one\ntensor %a: f32[5] input\ntensor %y: f32[5] output\n"
                               "inputs (%a)\noutputs (%y)\nmap y [i:5]\n  %y = neg(%a[i])\n");
