@@ -15,6 +15,14 @@
 //     seq r in 3 { if lt(0, i + r) { seq q in 3 { lane l in 16 { %max[] max= if(lt(0, j*16 + q + l), %x[..], -inf) } } } }
 //   }
 //
+// Places that a border reflects or holds, for each of which lanes would gather, lie side by side in the middle:
+//
+//   lane l in 16 { %y[j*16 + l] = %x[max(0, j*16 + l - 3)] }
+//
+// becomes
+//
+//   if le(0, j*16 - 3) { lane l in 16 { %y[j*16 + l] = %x[j*16 + l - 3] } } else { lane l in 16 { .. } }
+//
 // For CPUs, whose masks take registers (of which AVX-512 has seven) and whose loads of several vectors by one address
 // know of none. Not handled: conditions on data, trips that no constant tells, products that have a micro-kernel.
 #include "Gir/Passes.h"
@@ -38,6 +46,7 @@ public:
     for (Phase &phase : kernel.phases) {
       skipTerms(phase.body);
       splitMiddle(phase.body);
+      splitPlaces(phase.body);
     }
     return changed;
   }
@@ -228,29 +237,111 @@ private:
       if (all.empty())
         continue;
       const auto vars = varsOf(s);
-      bool holdsSomewhere = true;
       for (NodeId c : all)
         if (const NodeId worst = worstCase(c, vars); worst != kNoNode) {
-          holdsSomewhere = holdsSomewhere && !(body[worst].op == ScalarOp::Const && !body[worst].imm);
           middle.insert(c);
           predicate = body.logicalAnd(predicate, worst);
         }
-      if (middle.empty() || !holdsSomewhere)
+      if (middle.empty() || isNever(predicate))
         continue;
       Stmt inside = s;
       assume(middle, inside);
       changed = true;
-      if (predicate == kNoNode) {
-        s = std::move(inside);
-        continue;
-      }
-      Stmt choice;
-      choice.kind = StmtKind::If;
-      choice.predicate = predicate;
-      choice.body.push_back(std::move(inside));
-      choice.elseBody.push_back(std::move(s));
-      s = std::move(choice);
+      replace(s, predicate, std::move(inside));
     }
+  }
+
+  static bool onlyStores(const Stmt &lanes) {
+    return std::ranges::all_of(lanes.body, [](const Stmt &s) {
+      return s.kind == StmtKind::Store ||
+             (s.kind == StmtKind::If && s.elseBody.empty() && onlyStores(s));
+    });
+  }
+
+  /// The operand of a minimum or maximum of places that rises with the lanes, where the other one does not.
+  NodeId risingOperand(NodeId a, NodeId c, VarId lane) const {
+    const auto rises = [&](NodeId operand) -> std::optional<bool> {
+      const auto form = affineForm(body, operand, static_cast<int>(kernel.vars.size()));
+      if (!form || !form->coefficients[lane].isConst())
+        return std::nullopt;
+      return form->coefficients[lane].constValue() > 0;
+    };
+    const std::optional<bool> first = rises(a), second = rises(c);
+    return !first || !second || *first == *second ? kNoNode : *first ? a : c;
+  }
+
+  /// What lanes store where each of their places is the one that rises with them, and when that is so; kNoNode: always.
+  /// Nullopt where they have no such places, or nowhere.
+  std::optional<std::pair<Stmt, NodeId>> inMiddle(const Stmt &lanes) {
+    std::optional<NodeId> predicate;
+    std::map<NodeId, NodeId> made;
+    const std::map<VarId, std::optional<int64_t>> vars = varsOf(lanes);
+    const auto remade = [&](NodeId root) {
+      for (NodeId id : body.reachable({root})) {
+        if (made.contains(id))
+          continue;
+        Scalar s = body[id];
+        for (NodeId &a : s.args)
+          a = made.at(a);
+        const bool isMost = s.op == ScalarOp::Max;
+        if (s.type == DType::I64 && (isMost || s.op == ScalarOp::Min))
+          if (const NodeId own = risingOperand(s.args[0], s.args[1], lanes.var); own != kNoNode) {
+            const NodeId other = own == s.args[0] ? s.args[1] : s.args[0];
+            const NodeId holds = isMost ? body.binary(ScalarOp::Le, other, own)
+                                        : body.binary(ScalarOp::Le, own, other);
+            const NodeId worst = worstCase(holds, vars);
+            if (worst != kNoNode) {
+              predicate = body.logicalAnd(predicate.value_or(kNoNode), worst);
+              made[id] = own;
+              continue;
+            }
+          }
+        made[id] = body.add(std::move(s));
+      }
+      return made.at(root);
+    };
+    Stmt plain = lanes;
+    forEachStmt(plain.body, [&](Stmt &s) {
+      for (NodeId *ref : exprRefs(s))
+        *ref = remade(*ref);
+    });
+    if (!predicate || isNever(*predicate))
+      return std::nullopt;
+    return std::pair{std::move(plain), *predicate};
+  }
+
+  bool isNever(NodeId predicate) const {
+    return predicate != kNoNode && body[predicate].op == ScalarOp::Const && !body[predicate].imm;
+  }
+
+  /// A version of lanes for where no place of theirs meets a border.
+  void splitPlaces(std::vector<Stmt> &stmts) {
+    for (Stmt &s : stmts) {
+      const bool isCopy =
+          s.kind == StmtKind::Loop && s.loop == LoopKind::Lane && onlyStores(s);
+      auto middle = isCopy ? inMiddle(s) : std::nullopt;
+      if (middle) {
+        changed = true;
+        replace(s, middle->second, std::move(middle->first));
+      } else {
+        splitPlaces(s.body);
+        splitPlaces(s.elseBody);
+      }
+    }
+  }
+
+  /// `inside` where the predicate holds, or in any case, in place of a statement.
+  static void replace(Stmt &s, NodeId predicate, Stmt inside) {
+    if (predicate == kNoNode) {
+      s = std::move(inside);
+      return;
+    }
+    Stmt choice;
+    choice.kind = StmtKind::If;
+    choice.predicate = predicate;
+    choice.body.push_back(std::move(inside));
+    choice.elseBody.push_back(std::move(s));
+    s = std::move(choice);
   }
 
   GirKernel &kernel;

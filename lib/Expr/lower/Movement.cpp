@@ -181,19 +181,15 @@ Status sliceDynamic(NodeLowering &n) {
   return success();
 }
 
-/// Maps an index outside [0, extent) back in, once: reflect does not repeat the border, edge clamps, wrap is
-/// periodic.
+/// Maps an index outside [0, extent) back in, once: edge clamps, wrap is periodic; reflect does not repeat the border,
+/// and its pads are smaller than the extent (Graph's rule), so that no index leaves both sides.
 Val padIndex(const std::string &mode, Val i, const DimExpr &extent) {
   if (mode == "edge")
     return min(max(i, 0), i.likeDim(extent - 1));
   if (mode == "wrap")
     return floorMod(i, extent);
-  // Triangle wave of period 2(extent - 1); one element is all there is when the extent is 1.
-  if (extent.isConst(1))
-    return i.like(0);
-  DimExpr period = max((extent - 1) * DimExpr(2), DimExpr(1));
-  Val m = floorMod(i, period);
-  return min(m, i.likeDim(period) - m);
+  const Val distance = max(i, i * -1.0);
+  return min(distance, i.likeDim((extent - 1) * DimExpr(2)) - distance);
 }
 
 Status pad(NodeLowering &n) {

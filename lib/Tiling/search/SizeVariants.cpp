@@ -22,6 +22,7 @@
 #include "Tiling/search/SizeVariants.h"
 
 #include "Cost/Cost.h"
+#include "Expr/Padding.h"
 #include "Expr/SizeLimits.h"
 #include "Support/OptValues.h"
 #include "Support/TunedSizes.h"
@@ -240,11 +241,25 @@ withoutNeedless(const std::vector<Rewrite> &limit, Result<std::vector<ScheduleVa
   return isNeeded ? behind(limit, std::move(found)) : std::move(found);
 }
 
-/// True if sums over rows of any length are made: with a limit to it a block has room for a row.
+/// True if sums over rows of any length are made, or rows whose elements are read at other places: with a limit to it a
+/// block has room for a row.
 bool gainsByLimits(const ScheduledProgram &scheduled) {
-  return std::ranges::any_of(scheduled.equations, [&](const Equation *e) {
-    return std::ranges::any_of(e->axes.begin() + e->numSpatial, e->axes.end(),
-                               [&](const Axis &a) { return !a.extent.isConst(); });
+  const auto isOpen = [](const DimExpr &extent) { return !extent.isConst(); };
+  const auto isElsewhere = [](const Body &body, NodeId read) {
+    return std::ranges::any_of(indexOperands(body[read]), [&](NodeId index) {
+      return body[index].op != ScalarOp::Axis && body[index].op != ScalarOp::Const;
+    });
+  };
+  return std::ranges::any_of(scheduled.facts, [&](const EquationFacts &facts) {
+    const Equation &e = facts.equation;
+    return std::any_of(e.axes.begin() + e.numSpatial, e.axes.end(),
+                       [&](const Axis &a) { return isOpen(a.extent); }) ||
+           std::ranges::any_of(facts.reads, [&](NodeId read) {
+             const TensorId tensor = e.body[read].index;
+             return scheduled.producer(tensor) >= 0 &&
+                    std::ranges::any_of(scheduled.tensor(tensor).shape, isOpen) &&
+                    isElsewhere(e.body, read);
+           });
   });
 }
 
