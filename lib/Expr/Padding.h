@@ -19,8 +19,8 @@ struct IndexBounds {
 };
 std::optional<std::vector<IndexBounds>> paddingBounds(const Equation &equation, NodeId readIf,
                                                       const ExprProgram &program);
-/// Axes, as a set of bits, of which the predicate of such a read lets no value beyond the extent read beyond the tensor:
-/// with an axis its index rises, and is tested against the upper bound.
+/// Axes, as a set of bits, of which the predicate of such a read lets no value beyond the extent read beyond the
+/// tensor: with an axis its index rises, and is tested against the upper bound.
 uint64_t axesThatPaddingBounds(const Equation &equation, NodeId readIf, const ExprProgram &program);
 
 } // namespace fusec

@@ -12,7 +12,7 @@
 //   if lt(0, j*16) {
 //     seq r in 3 { if lt(0, i + r) { seq q in 3 { lane l in 16 { %max[] max= %x[..] } } } }
 //   } else {
-//     seq r in 3 { if lt(0, i + r) { seq q in 3 { lane l in 16 { %max[] max= if(lt(0, j*16 + q + l), %x[..], -inf) } } } }
+//     seq r in 3 { if lt(0, i + r) { seq q in 3 { lane l in 16 { %max[] max= if(lt(0, j*16 + q + l), ..) } } } }
 //   }
 //
 // Places that a border reflects or holds, for each of which lanes would gather, lie side by side in the middle:
@@ -84,7 +84,8 @@ private:
     std::map<VarId, std::optional<int64_t>> vars;
     const auto add = [&](const Stmt &s) {
       if (s.kind == StmtKind::Loop)
-        vars[s.var] = body[s.trip].op == ScalarOp::Const ? std::optional(body[s.trip].imm) : std::nullopt;
+        vars[s.var] =
+            body[s.trip].op == ScalarOp::Const ? std::optional(body[s.trip].imm) : std::nullopt;
     };
     add(loop);
     forEachStmt(loop.body, add);
@@ -107,7 +108,7 @@ private:
         return;
       Conjuncts own;
       const Scalar value = body[s.value];
-      const NodeId otherwise = !isChoice(value)                    ? kNoNode
+      const NodeId otherwise = !isChoice(value)               ? kNoNode
                                : value.op == ScalarOp::ReadIf ? value.args[1]
                                                               : value.args[2];
       if (otherwise != kNoNode && otherwise == identityOf(body, s.monoid, value.type))
@@ -317,8 +318,7 @@ private:
   /// A version of lanes for where no place of theirs meets a border.
   void splitPlaces(std::vector<Stmt> &stmts) {
     for (Stmt &s : stmts) {
-      const bool isCopy =
-          s.kind == StmtKind::Loop && s.loop == LoopKind::Lane && onlyStores(s);
+      const bool isCopy = s.kind == StmtKind::Loop && s.loop == LoopKind::Lane && onlyStores(s);
       auto middle = isCopy ? inMiddle(s) : std::nullopt;
       if (middle) {
         changed = true;

@@ -163,9 +163,9 @@ private:
       return leaf.op == ScalarOp::Axis && leaf.index == last() ? rest.body.axis(rest.numSpatial)
                                                                : kNoNode;
     };
-    const NodeId inside =
-        conditions.inside == kNoNode ? kNoNode
-                                     : rest.body.import(whole.body, conditions.inside, moved);
+    const NodeId inside = conditions.inside == kNoNode
+                              ? kNoNode
+                              : rest.body.import(whole.body, conditions.inside, moved);
     const NodeId place = indexOperands(whole.body[read])[static_cast<size_t>(dimension)];
     std::vector<NodeId> at;
     for (int a = 0; a < rest.numSpatial; ++a)

@@ -133,8 +133,7 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
 
 /// Axes of which lanes beyond the extent read nothing, as the read's own predicate says.
 uint64_t ReadLowering::boundByPadding(int equation, NodeId read) const {
-  uint64_t axes =
-      axesThatPaddingBounds(bound.equation(equation), read, bound.program.expr);
+  uint64_t axes = axesThatPaddingBounds(bound.equation(equation), read, bound.program.expr);
   for (size_t p = 0; p < bound.equation(equation).axes.size(); ++p)
     if (const AxisId a = bound.axisOf(equation, static_cast<int>(p));
         a < 0 || bound.use(a, equation)->positions.size() != 1)

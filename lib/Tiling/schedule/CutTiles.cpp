@@ -19,8 +19,8 @@ static bool holdsTilesInside(const BoundSchedule &bound, const LoopNode &loop) {
   });
 }
 
-/// Elements of the loops over a tile that one round of them takes: 1 for registers of one element each, a vector's where
-/// lanes take them; 0 where the loops are others, and would be done for each piece.
+/// Elements of the loops over a tile that one round of them takes: 1 for registers of one element each, a vector's
+/// where lanes take them; 0 where the loops are others, and would be done for each piece.
 static int64_t elementsOfRound(std::span<const LoopNode *const> inside, AxisId axis) {
   std::vector<const LoopNode *> over;
   std::ranges::copy_if(inside, std::back_inserter(over),

@@ -294,14 +294,15 @@ TEST_CASE("only long reductions with few results are taken apart") {
 TEST_CASE("windows along several axes along one after the other") {
   std::mt19937 random(5);
   const auto window = [](const std::string &kind, const std::string &identity) {
-    return parse("expr window\ntensor %x: " + kind.substr(kind.size() - 3) +
-                 "[2,9,11] input\ntensor %y: " + kind.substr(kind.size() - 3) +
-                 "[2,9,11] output\ninputs (%x)\noutputs (%y)\n"
-                 "reduction y [c:2, i:9, j:11; r:4, q:5] " +
-                 kind +
-                 "\n  %y = if(and(and(and(lt(0, i + r), lt(i + r, 10)), lt(1, j + q)), lt(j + q, 13)), "
-                 "%x[c, i + r - 1, j + q - 2], " +
-                 identity + ")\n");
+    return parse(
+        "expr window\ntensor %x: " + kind.substr(kind.size() - 3) +
+        "[2,9,11] input\ntensor %y: " + kind.substr(kind.size() - 3) +
+        "[2,9,11] output\ninputs (%x)\noutputs (%y)\n"
+        "reduction y [c:2, i:9, j:11; r:4, q:5] " +
+        kind +
+        "\n  %y = if(and(and(and(lt(0, i + r), lt(i + r, 10)), lt(1, j + q)), lt(j + q, 13)), "
+        "%x[c, i + r - 1, j + q - 2], " +
+        identity + ")\n");
   };
   for (const auto &[kind, identity] :
        {std::pair{"sum f32", "0.0"}, {"max f32", "-inf"}, {"min f32", "inf"}, {"sum i32", "0"}}) {
@@ -333,18 +334,18 @@ reduction y [a:4, i:3, j:5; p:4, r:4, q:5] max f32
 }
 
 TEST_CASE("windows that save no terms apart, or are none, stay") {
-  for (const char *text : {
-           "[i:9, j:9; r:3, q:3] max f32\n  %y = %x[i + r, j + q]\n",       // a line costs as much
-           "[i:3, j:3; r:4, q:4] max f32\n  %y = %x[i*4 + r, j*4 + q]\n",   // no element is read twice
-           "[i:9, j:9; r:5, q:5] max f32\n  %y = %x[i + r, j + r + q]\n",   // along the diagonal
-           "[i:9, j:9; r:5, q:5] max f32\n  %y = neg(%x[i + r, j + q])\n",  // computed before it counts
-           "[i:9, j:9; r:5, q:5] max f32\n  %y = if(lt(i + j + q, 20), %x[i + r, j + q], -inf)\n"}) {
+  for (const char *text :
+       {"[i:9, j:9; r:3, q:3] max f32\n  %y = %x[i + r, j + q]\n",      // a line costs as much
+        "[i:3, j:3; r:4, q:4] max f32\n  %y = %x[i*4 + r, j*4 + q]\n",  // no element is read twice
+        "[i:9, j:9; r:5, q:5] max f32\n  %y = %x[i + r, j + r + q]\n",  // along the diagonal
+        "[i:9, j:9; r:5, q:5] max f32\n  %y = neg(%x[i + r, j + q])\n", // computed before it counts
+        "[i:9, j:9; r:5, q:5] max f32\n  %y = if(lt(i + j + q, 20), %x[i + r, j + q], -inf)\n"}) {
     INFO(text);
     const std::string extent = text[3] == '3' ? "3" : "9";
-    CHECK(!rewritten(parse("expr window\ntensor %x: f32[20,20] input\ntensor %y: f32[" + extent +
-                           "," + extent + "] output\ninputs (%x)\noutputs (%y)\nreduction y " +
-                           text),
-                     {{"separate-windows", 0}}));
+    CHECK(
+        !rewritten(parse("expr window\ntensor %x: f32[20,20] input\ntensor %y: f32[" + extent +
+                         "," + extent + "] output\ninputs (%x)\noutputs (%y)\nreduction y " + text),
+                   {{"separate-windows", 0}}));
   }
 }
 
