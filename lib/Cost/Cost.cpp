@@ -207,23 +207,6 @@ void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &targe
   whole.stalls = std::max(whole.stalls, slots - whole.vectorOps);
 }
 
-void addWaits(Counts &whole, std::span<const Counts> turns, const Target &target) {
-  const double parallel = std::clamp(whole.blocks, 1.0, double(target.cores)),
-               vectorsPerSec = vectorsPerSecond(target);
-  double waits = 0; // seconds of one core
-  for (const Counts &turn : turns) {
-    const double issue =
-        (blockSeconds(turn, target) + turn.stagedLoads / (vectorsPerSec * target.loadShare)) *
-        std::max(1.0, turn.blocks);
-    double bytes = 0;
-    for (size_t level = 0; level < target.memory.size(); ++level)
-      bytes = std::max(bytes, turn.levelBytes[level] * parallel /
-                                  bandwidth(target.memory[level], parallel, target));
-    waits += std::max(0.0, bytes - issue);
-  }
-  whole.stalls += waits * vectorsPerSec / (std::max(1.0, whole.blocks) * whole.unitsPerBlock);
-}
-
 void applyWorstOccupancy(std::span<Counts> phases) {
   for (double Counts::*count : {&Counts::registersPerThread, &Counts::sharedBytesPerBlock}) {
     double most = 0;

@@ -47,10 +47,6 @@ Counts sideBySide(std::span<const Counts> parts);
 /// other's, so that one part's waits for memory do not overlap with another's arithmetic.
 void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &target);
 
-/// Adds to the stalls of `whole`, on a CPU, what its `turns` wait for the bytes of theirs beyond their own arithmetic:
-/// they come one behind the other.
-void addWaits(Counts &whole, std::span<const Counts> turns, const Target &target);
-
 /// Gives every phase of one kernel the registers and the shared memory of the phase that needs most: the occupancy of a
 /// kernel is that of its worst phase.
 void applyWorstOccupancy(std::span<Counts> phases);

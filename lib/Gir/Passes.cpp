@@ -30,9 +30,8 @@ std::vector<Pass<GirKernel>> kernelPasses(bool isCpu) {
   std::vector<Pass<GirKernel>> passes = {girPass(
       "drop-unused-scratch", "drops scratch parameters that nothing accesses", dropUnusedScratch)};
   if (isCpu) {
-    passes.push_back(girPass("split-borders",
-                             "asks at a window's border once what each of its terms would ask",
-                             splitBorders));
+    passes.push_back(girPass(
+        "split-borders", "asks at a border once what each term or place would ask", splitBorders));
     passes.push_back(girPass(
         "delay-stores", "writes a row while the next one's functions are computed", delayStores));
     passes.push_back(

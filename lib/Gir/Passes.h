@@ -14,7 +14,8 @@ void canonicalise(GirKernel &kernel);
 /// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
 void simplify(GirKernel &kernel);
 
-/// Asks at a window's border once what each of its terms would ask (on a CPU, whose masks are few): see there.
+/// Asks at a border once what each term of a window, or each place of a copy, would ask (on a CPU, whose masks are
+/// few): see there.
 void splitBorders(GirKernel &kernel);
 
 /// Writes a row while the next one's functions are computed (a CPU's core waits for memory in between): see there.

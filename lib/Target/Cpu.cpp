@@ -21,9 +21,6 @@ CpuCore core(int lanes) {
   // 128 rows times two matrices of 9.4 MB, in blocks of 8 to 128 rows that take both in turn: each MB that another
   // block brings in again adds 50 us to a core's arithmetic (AMD EPYC, Zen 3); a copy from L3 takes 25 to 35.
   c.rereadBytesPerSec = 20e9;
-  // Scores of 12 heads of 512 tokens, 12.6 MB: 1.86 ms, of which the products take 1.58 where their results stay in a
-  // core's caches, and a copy of the keys 0.06 (AMD EPYC, Zen 5).
-  c.resultBytesPerSec = 60e9;
   c.lineBytes = 64;
   c.pageBytes = 4096;
   // An element-wise chain over 512 MiB, one row and four rows of a page: 28 ms and 24 (a copy: 23) on an Intel Xeon, 26

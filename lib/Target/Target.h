@@ -32,7 +32,6 @@ struct CpuCore {
   int instructionsAhead = 0;     // size of the out-of-order window
   double panelBytesPerCycle = 0; // bandwidth of the second cache in an inner loop
   double rereadBytesPerSec = 0;  // from beyond a core's own caches, in an inner loop
-  double resultBytesPerSec = 0;  // to beyond them, of products, in addition to their arithmetic
   int64_t lineBytes = 0, pageBytes = 0;
   int rowsToFill = 0;           // address streams that reach the core's share of memory bandwidth
   int pagesAsked = 1;           // pages of a row whose lines are prefetched in turn

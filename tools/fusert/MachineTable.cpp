@@ -94,8 +94,7 @@ MachineTable tableOfCpu(const Measured &m, const std::vector<Cache> &caches) {
       {"t.ownLaunchSec", seconds(m, "cold_launch")},
       {"t.deviceBarrierSec", seconds(m, shared ? "shared_phase" : "phase")}};
   // Rates follow from kHertz and what a core's manual says; a cache that cores share is measured by copies alone.
-  table.notMeasured = {"t.flopsPerSec", "t.loadShare", "c.rereadBytesPerSec",
-                       "c.resultBytesPerSec"};
+  table.notMeasured = {"t.flopsPerSec", "t.loadShare", "c.rereadBytesPerSec"};
   table.memory = levelsOfCpu(m, caches);
   table.reachesMemory = caches.empty() || largestCopy(m).bytes > 2 * caches.back().bytes;
   return table;

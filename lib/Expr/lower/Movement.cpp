@@ -182,7 +182,7 @@ Status sliceDynamic(NodeLowering &n) {
 }
 
 /// Maps an index outside [0, extent) back in, once: edge clamps, wrap is periodic; reflect does not repeat the border,
-/// and its pads are smaller than the extent (Graph's rule), so that no index leaves both sides.
+/// and its pads are smaller than the extent (`repeatable` in Graph/rules), so that no index is reflected twice.
 Val padIndex(const std::string &mode, Val i, const DimExpr &extent) {
   if (mode == "edge")
     return min(max(i, 0), i.likeDim(extent - 1));

@@ -118,10 +118,10 @@ private:
       if (a < last())
         others *= extent.constValue();
     }
-    const int64_t along = whole.axes[static_cast<size_t>(last())].extent.constValue();
+    const int64_t ofLast = whole.axes[static_cast<size_t>(last())].extent.constValue();
     // A line is stored, and read again at places that its stores do not begin at.
     constexpr int64_t kLine = 4;
-    return others * std::abs(step.constValue()) + along + kLine < others * along;
+    return others * std::abs(step.constValue()) + ofLast + kLine < others * ofLast;
   }
 
   Equation lines() {

@@ -76,36 +76,6 @@ void addTerm(Touch &touch, const BoundSchedule &bound, int equation, const Digit
       {elements, axis, inner, term.modulus > 0 ? std::min(term.modulus, points) : points});
 }
 
-/// The loop that all of these statements are in; null where there are others beside it.
-const LoopNode *onlyLoop(std::span<const TreeNode> nodes) {
-  return nodes.size() == 1 ? nodes[0].loop() : nullptr;
-}
-
-/// Bytes of a place that statements touch.
-struct Amount {
-  double bytes = 0;
-  uint64_t axes = 0;
-  uint64_t sameLine = ~uint64_t{0}; // axes along which neighbours lie in a line
-  bool isWritten = false;
-  bool isCrowded = false; // into few sets, which do not hold its lines
-};
-using Bytes = std::map<Place, Amount>;
-using Fetched = std::map<Place, double>;
-
-double sum(const Bytes &bytes) {
-  double all = 0;
-  for (const auto &[place, amount] : bytes)
-    all += amount.bytes;
-  return all;
-}
-
-double sum(const Fetched &fetched) {
-  double all = 0;
-  for (const auto &[place, bytes] : fetched)
-    all += bytes;
-  return all;
-}
-
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, const Target &target)
@@ -122,7 +92,7 @@ public:
     capacity = double(bytes);
     ways = ofSet;
     const Fetched fetched = ofChildren(schedule.tree);
-    MissedBytes missed{sum(fetched), 0, byTurns(fetched)};
+    MissedBytes missed{sum(fetched)};
     if (!awaitedPlaces)
       awaitedPlaces = placesAwaited();
     for (const auto &[place, own] : fetched)
@@ -131,41 +101,28 @@ public:
   }
 
 private:
-  /// What is fetched, by the turns of a block. What stays from one to the next is fetched by the first that touches it.
-  std::vector<double> byTurns(const Fetched &fetched) {
-    const std::vector<const LoopNode *> turns = turnsOf(schedule);
-    std::vector<double> bytes(turns.size());
-    if (turns.empty())
-      return bytes;
-    const std::vector<int64_t> whole = tiles;
-    std::span<const TreeNode> nodes = schedule.tree;
-    while (const LoopNode *around = onlyLoop(nodes)) {
-      if (around->axis >= 0)
-        tiles[around->axis] = std::min(tiles[around->axis], around->step);
-      nodes = around->children;
-    }
-    const Bytes all = touched(nodes);
-    const bool fits = sum(all) <= capacity;
-    std::map<Place, std::vector<double>> shares;
-    std::vector<Bytes> touches;
-    for (const LoopNode *turn : turns) {
-      const Fetched own = ofLoop(*turn);
-      touches.push_back(touched(turn->children));
-      for (const auto &[place, amount] : touches.back()) {
-        std::vector<double> &share = shares[place];
-        const bool isFirst = share.empty();
-        share.resize(touches.size());
-        share.back() = !fits || all.at(place).isCrowded ? own.at(place) : double(isFirst);
-      }
-    }
-    tiles = whole;
-    for (const auto &[place, share] : shares) {
-      const double together = std::reduce(share.begin(), share.end());
-      for (size_t t = 0; t < share.size() && together > 0; ++t)
-        if (const auto own = touches[t].find(place); own != touches[t].end())
-          bytes[t] += fetched.at(place) * share[t] / together * (own->second.isWritten ? 2 : 1);
-    }
-    return bytes;
+  struct Amount {
+    double bytes = 0;
+    uint64_t axes = 0;
+    uint64_t sameLine = ~uint64_t{0}; // axes along which neighbours lie in a line
+    bool isWritten = false;
+    bool isCrowded = false; // into few sets, which do not hold its lines
+  };
+  using Bytes = std::map<Place, Amount>;
+  using Fetched = std::map<Place, double>;
+
+  static double sum(const Bytes &bytes) {
+    double all = 0;
+    for (const auto &[place, amount] : bytes)
+      all += amount.bytes;
+    return all;
+  }
+
+  static double sum(const Fetched &fetched) {
+    double all = 0;
+    for (const auto &[place, bytes] : fetched)
+      all += bytes;
+    return all;
   }
 
   /// What contractions read faster than it comes, and what is copied for them.
@@ -539,19 +496,6 @@ private:
 
 } // namespace
 
-std::vector<const LoopNode *> turnsOf(const Schedule &schedule) {
-  if (isPack(schedule.tree))
-    return {};
-  std::span<const TreeNode> nodes = schedule.tree;
-  while (const LoopNode *around = onlyLoop(nodes))
-    nodes = around->children;
-  std::vector<const LoopNode *> turns;
-  for (const TreeNode &node : nodes)
-    if (const LoopNode *turn = node.loop())
-      turns.push_back(turn);
-  return turns.size() > 1 ? turns : std::vector<const LoopNode *>();
-}
-
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
                                      const Target &target, double blocks) {
   Cache model(bound, storage, target);
@@ -562,10 +506,7 @@ std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipSto
     const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
     const MissedBytes cold =
         held < 1 ? model.missed(cache.capacityBytes, cache.ways) : MissedBytes();
-    missed.push_back({(1 - held) * cold.all, (1 - held) * cold.awaited, cold.ofTurns});
-    missed.back().ofTurns.resize(turnsOf(bound.schedule).size());
-    for (double &bytes : missed.back().ofTurns)
-      bytes *= 1 - held;
+    missed.push_back({(1 - held) * cold.all, (1 - held) * cold.awaited});
   }
   return missed;
 }

@@ -12,14 +12,7 @@ struct MissedBytes {
   double all = 0;
   /// Bytes of tensors that products read faster than they come, whoever touches them.
   double awaited = 0;
-  /// Bytes that each of turnsOf brings in, and once more those of them that it writes, which go back.
-  std::vector<double> ofTurns;
 };
-
-/// The loops that a block goes through one behind the other, outermost: the product of scores, their exponentials, the
-/// product with values. Empty where all of it is one, and where parts have blocks of their own.
-std::vector<const LoopNode *> turnsOf(const Schedule &schedule);
-
 /// For each level but the last one, which holds everything.
 std::vector<MissedBytes> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
                                      const Target &target, double blocks);

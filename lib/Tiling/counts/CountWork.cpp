@@ -26,69 +26,11 @@ using namespace tiling;
 
 namespace {
 
-/// The turns of a CPU's block (turnsOf) and what they count.
-class Turns {
-public:
-  Turns() = default;
-  explicit Turns(const BoundSchedule &bound)
-      : loops(turnsOf(bound.schedule)), counted(loops.size()) {
-    for (const Statement &statement : bound.statements())
-      if (!loops.empty() && statement.isInside(loops.front())) {
-        for (const LoopNode *around : statement.loops) {
-          if (around == loops.front())
-            return;
-          times *= around->kind == LoopKind::Seq ? double(bound.optTrip(*around)) : 1;
-        }
-      }
-  }
-
-  /// The statement made `now` of what a block counted before.
-  void add(const Statement &statement, const cost::Counts &before, const cost::Counts &now) {
-    for (size_t t = 0; t < loops.size(); ++t)
-      if (statement.isInside(loops[t]))
-        for (double cost::Counts::*count : kCounted)
-          counted[t].*count += now.*count - before.*count;
-  }
-
-  /// Adds what turns wait for memory while there is no arithmetic left in them. A core goes on with the next turn while
-  /// it waits as far as it sees ahead: turns of fewer instructions are one with those beside them.
-  void addWaits(cost::Counts &whole, const std::vector<MissedBytes> &missed,
-                const Target &target) const {
-    constexpr double kSeenAhead =
-        2048; // vector instructions, several times what a core has under way
-    const auto isLong = [&](const cost::Counts &turn) {
-      return turn.vectorOps + turn.vectorLoads >= kSeenAhead * times;
-    };
-    std::vector<cost::Counts> apart;
-    for (size_t t = 0; t < loops.size(); ++t) {
-      if (apart.empty() || (isLong(apart.back()) && isLong(counted[t])))
-        apart.emplace_back().blocks = whole.blocks;
-      cost::Counts &turn = apart.back();
-      turn.unitsPerBlock = whole.unitsPerBlock;
-      for (double cost::Counts::*count : kCounted)
-        turn.*count += counted[t].*count;
-      for (size_t level = 0; level < missed.size(); ++level)
-        turn.levelBytes[level + 1] += missed[level].ofTurns[t];
-    }
-    cost::addWaits(whole, apart, target);
-  }
-
-private:
-  static constexpr double cost::Counts::*kCounted[] = {
-      &cost::Counts::vectorOps, &cost::Counts::vectorLoads, &cost::Counts::stalls,
-      &cost::Counts::stagedLoads, &cost::Counts::gathers};
-  std::vector<const LoopNode *> loops;
-  std::vector<cost::Counts> counted;
-  double times = 1; // that a block begins them
-};
-
 class Counter {
 public:
   Counter(const BoundSchedule &bound, const Target &target, const Traffic *traffic)
       : bound(bound), schedule(bound.schedule), target(target) {
     counts.unitsPerBlock = 1;
-    if (target.nearestIsCache && traffic)
-      turns = Turns(bound);
     if (isPack(schedule.tree))
       walkParts();
     else
@@ -132,7 +74,6 @@ private:
       std::ranges::transform(missed, counts.levelBytes.begin() + 1, &MissedBytes::all);
       addWaitsOfProducts(missed);
       counts.stagedBytes = stagedBytes(bound, traffic);
-      turns.addWaits(counts, missed, target);
       if (!parts.empty())
         takeTurns(traffic);
       return;
@@ -144,32 +85,15 @@ private:
   }
 
   /// Products step through panels too fast for a core to ask for the next lines in time: what comes of these from a
-  /// cache that cores share, it waits for, whatever else there is to do. Results beyond its own caches take it a little
-  /// longer to store, since those of a tile come all at once.
+  /// cache that cores share, it waits for, whatever else there is to do.
   void addWaitsOfProducts(const std::vector<MissedBytes> &missed) {
     double bytes = 0;
     for (size_t level = 0; level + 1 < missed.size(); ++level)
       if (target.memory[level + 1].ofDevice)
         bytes += missed[level].awaited;
-    const double seconds = (bytes / target.core.rereadBytesPerSec +
-                            bytesOfFarResults() / target.core.resultBytesPerSec) /
-                           counts.blocks,
+    const double seconds = bytes / counts.blocks / target.core.rereadBytesPerSec,
                  vectorsPerSec = target.flopsPerSec / (2.0 * target.lanes);
     counts.stalls += seconds * vectorsPerSec / counts.unitsPerBlock;
-  }
-
-  /// Bytes of products' results that cores' own caches have no room for.
-  double bytesOfFarResults() const {
-    double bytes = 0, room = 0;
-    for (const MemoryLevel &level : target.memory)
-      if (!level.ofDevice)
-        room = double(level.capacityBytes) * std::clamp(counts.blocks, 1.0, double(target.cores));
-    for (int e = 0; e < bound.numEquations(); ++e)
-      for (TensorId t : bound.equation(e).outputs)
-        if (isContraction(bound.equation(e)) && bound.level(t) == MemLevel::Global &&
-            !isStoreElided(bound, t) && double(bound.program.allBytesOf(t)) > room)
-          bytes += double(bound.program.allBytesOf(t));
-    return bytes;
   }
 
   /// Adds what parts side by side read and write, each for itself.
@@ -239,9 +163,7 @@ private:
       }
       const double share = shareThatRuns();
       counts.longestBlock = std::max(counts.longestBlock, 1 / share);
-      const cost::Counts others = counts;
       leaf(*statement.leaf, times * share);
-      turns.add(statement, others, counts);
       if (statement.leaf->kind == LeafKind::Stage && !besideStage && target.blocksHaveUnits())
         counts.fills += times * share;
     }
@@ -528,7 +450,6 @@ private:
   const Target &target;
   Loops loops;          // around the statement
   StagedExtents staged; // of the operands met so far
-  Turns turns;
   // What each part of a pack counts by itself, and its equations.
   std::vector<cost::Counts> parts;
   std::vector<std::set<int>> computedBy;

@@ -370,31 +370,6 @@ TEST_CASE("What a CPU's core copies closer first does not hide behind arithmetic
   CHECK(latency(c, host) == Catch::Approx(beside + latency(copies, host)));
 }
 
-TEST_CASE("A CPU's core waits in one turn for what another turn's arithmetic would hide") {
-  const Target host = *lookupTarget("x86-64-v3");
-  std::vector<Counts> turns(2);
-  for (Counts &turn : turns)
-    turn.blocks = host.cores;
-  const size_t shared = host.memory.size() - 2;
-  turns[0].vectorOps = 1e8;
-  turns[1].vectorOps = 1e6;
-  turns[1].levelBytes[shared] = 1e9;
-  Counts whole;
-  whole.blocks = host.cores;
-  whole.vectorOps = turns[0].vectorOps + turns[1].vectorOps;
-  Counts together = whole;
-  addWaits(together, {&whole, 1}, host); // one turn: nothing else to wait in
-  CHECK(together.stalls == 0);
-  addWaits(whole, turns, host);
-  const double seconds = 1e9 / host.memory[shared].bytesPerSec;
-  const double vectors = seconds * host.flopsPerSec / (2.0 * host.lanes); // of one core
-  CHECK(whole.stalls == Catch::Approx(vectors - turns[1].vectorOps));
-  turns[1].vectorOps = 2 * vectors; // it hides behind the turn's own
-  whole.stalls = 0;
-  addWaits(whole, turns, host);
-  CHECK(whole.stalls == 0);
-}
-
 TEST_CASE("The quick fidelity never exceeds the other: it leaves waves and barriers out") {
   std::mt19937 random(2);
   for (const Target &target : all())

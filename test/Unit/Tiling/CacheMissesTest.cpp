@@ -201,31 +201,6 @@ TEST_CASE("a block's own buffer counts as long as its rows are, not as long as t
   CHECK(tiling::storageOf({schedule, pattern}).sharedBytes == 16 * 512 * 4); // room for the longest
 }
 
-TEST_CASE("a block's turns bring in what they touch first, and take back what they write") {
-  const std::string rows = "i:128, j:64";
-  const ExprProgram pattern = patternFrom(ProgramText("pair", {})
-                                              .input("x", "128,64")
-                                              .map("r", rows, "max(%x[i, j], 0.0)")
-                                              .map("y", rows, "neg(%r[i, j])"));
-  const double tile = 16 * 64 * 4; // of each tensor; that of %r takes the place of the one before
-  CHECK(missed(pattern, pairInBlocksOf("i:16"), 3 * tile).ofTurns ==
-        std::vector<double>{8 * tile + 2 * tile, 2 * 8 * tile});
-  // Without room for a block's tiles the second turn finds nothing of the first one's left.
-  const tiling::MissedBytes small = missed(pattern, pairInBlocksOf("i:16"), tile);
-  REQUIRE(small.ofTurns.size() == 2);
-  CHECK(small.ofTurns[1] > 2 * 8 * tile);
-  // One loop is no turns.
-  CHECK(missed(pattern, R"(schedule s units 1 lanes 8 {
-  axis i spatial (0) of e0, e1
-  axis j spatial (1) of e0, e1
-  edge r register
-  tree { block i:16 { seq i:1 { seq j:8 { lane j:1 { compute e0 compute e1 } } } } }
-}
-)",
-               tile)
-            .ofTurns.empty());
-}
-
 TEST_CASE("rows of a result that are shorter than a line lie side by side") {
   for (const int columns : {4, 1}) {
     const std::string n = std::to_string(columns);
