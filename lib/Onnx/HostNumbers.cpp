@@ -32,6 +32,30 @@ std::optional<DimExpr> power(const DimExpr &base, const DimExpr &exponent) {
   return made;
 }
 
+/// ONNX divides towards zero, DimExpr towards minus infinity; they agree where nothing is negative.
+std::optional<DimExpr> integers(Op op, const DimExpr &a, const DimExpr &b,
+                                const std::vector<Symbol> &symbols) {
+  switch (op) {
+  case Op::Add: return a + b;
+  case Op::Sub: return a - b;
+  case Op::Mul: return a * b;
+  case Op::Min: return min(a, b);
+  case Op::Max: return max(a, b);
+  case Op::Pow: return power(a, b);
+  case Op::Div:
+  case Op::Mod:
+  case Op::Rem: break;
+  default: return std::nullopt;
+  }
+  if (b.range(symbols).min < 1)
+    return std::nullopt;
+  const bool natural = a.range(symbols).min >= 0;
+  if (op == Op::Mod || (op == Op::Rem && natural))
+    return mod(a, b);
+  const DimExpr quotient = natural ? floorDiv(a, b) : truncatedQuotient(a, b);
+  return op == Op::Div ? quotient : a - quotient * b;
+}
+
 } // namespace
 
 Id HostNumbers::add(Number n) {
@@ -85,11 +109,6 @@ Id HostNumbers::none(DType type) {
              : add({type, std::nullopt, {Op::Cast, type, {made, -1, -1}, 0}, range, std::nullopt});
 }
 
-bool HostNumbers::isConstant(Id x) const {
-  const Number &n = at(x);
-  return n.dim ? n.dim->isConst() : n.instr.op == Op::Float;
-}
-
 std::optional<double> HostNumbers::constantReal(Id x) const {
   const Number &n = at(x);
   return !n.dim && n.instr.op == Op::Float ? std::optional(std::bit_cast<double>(n.instr.value))
@@ -112,27 +131,17 @@ std::optional<Id> HostNumbers::fold(const Instr &i) {
   return isFloat(i.type) ? real(i.type, made.real) : integer(i.type, made.integer);
 }
 
-/// ONNX divides towards zero, DimExpr towards minus infinity; they agree where nothing is negative.
-std::optional<DimExpr> HostNumbers::integers(Op op, const DimExpr &a, const DimExpr &b) const {
-  switch (op) {
-  case Op::Add: return a + b;
-  case Op::Sub: return a - b;
-  case Op::Mul: return a * b;
-  case Op::Min: return min(a, b);
-  case Op::Max: return max(a, b);
-  case Op::Pow: return power(a, b);
-  case Op::Div:
-  case Op::Mod:
-  case Op::Rem: break;
-  default: return std::nullopt;
-  }
-  if (b.range(symbols).min < 1)
-    return std::nullopt;
-  const bool natural = a.range(symbols).min >= 0;
-  if (op == Op::Mod || (op == Op::Rem && natural))
-    return mod(a, b);
-  const DimExpr quotient = natural ? floorDiv(a, b) : truncatedQuotient(a, b);
-  return op == Op::Div ? quotient : a - quotient * b;
+std::optional<DimExpr> HostNumbers::shortIntegers(Op op, const std::array<Id, 3> &args) {
+  std::array<DimExpr, 2> operands{*expression(args[0]), *expression(args[1])};
+  auto made = integers(op, operands[0], operands[1], symbols);
+  if (!made || !isTooLarge(*made, kLargestSizeOfModel))
+    return made;
+  constexpr DimSize kLong{kLargestSizeOfModel.depth / 2, kLargestSizeOfModel.nodes / 4};
+  for (size_t k = 0; k < operands.size(); ++k)
+    if (isTooLarge(operands[k], kLong))
+      if (const auto symbol = newSymbol(args[k], follower))
+        operands[k] = *symbol;
+  return integers(op, operands[0], operands[1], symbols);
 }
 
 /// A comparison, or a cast to bool, that has one result for all values of the symbols.
@@ -176,7 +185,7 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
   std::array<const DimNumberRange *, 3> ranges{};
   bool constant = true;
   for (size_t a = 0; a < static_cast<size_t>(numOperands(op)); ++a) {
-    constant = constant && isConstant(args[a]);
+    constant = constant && (this->constant(args[a]) || constantReal(args[a]));
     n.depth = std::max(n.depth, at(args[a]).depth + 1);
     ranges[a] = &at(args[a]).range;
   }
@@ -196,8 +205,8 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
   if (isInteger(type) && a) {
     if (op == Op::Cast)
       return integer(type, *a);
-    if (const auto &b = args[1] < 0 ? std::nullopt : expression(args[1]); b && op != Op::Select)
-      if (auto made = integers(op, *a, *b))
+    if (args[1] >= 0 && expression(args[1]) && op != Op::Select)
+      if (auto made = shortIntegers(op, args))
         return integer(type, std::move(*made));
   }
   const auto &fraction = at(args[0]).fraction;
@@ -229,7 +238,7 @@ std::optional<DimExpr> HostNumbers::size(Id x, const std::string &node) {
   if (isInteger(n.type) && n.instr.op >= Op::Add && n.instr.op <= Op::Max) {
     const auto a = size(n.instr.args[0], node), b = size(n.instr.args[1], node);
     if (a && b)
-      made = integers(n.instr.op, *a, *b);
+      made = integers(n.instr.op, *a, *b, symbols);
     if (made)
       made = solver.canonical(*made);
   } else if (n.instr.op == Op::Cast && isInteger(n.type) && !isFloat(type(n.instr.args[0]))) {
