@@ -125,6 +125,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
       return answer;
     const auto taken = isTaken ? isTaken() : std::nullopt;
     test(taken ? whereTaken(rule, *taken) : rule);
+    if (!mayBeLeftOut)
+      narrowByTest(rule);
     return Answer::Holds;
   }
   if (next.found.size() == now.found.size())
@@ -139,6 +141,19 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
   forced.push_back(rule);
   foundForced = true;
   return answer;
+}
+
+void SizeSolver::narrowByTest(SizeRule rule) {
+  if (rule.kind != SizeRule::Kind::AtLeast || rule.right.isConst())
+    return;
+  rule.right = rule.right.range(now.symbols).min;
+  State next = now;
+  if (apply(next, rule) != Answer::Holds || next.found.size() == now.found.size() ||
+      next.parts.size() > now.parts.size() || overrulesUser(next))
+    return;
+  now = std::move(next);
+  forced.push_back(std::move(rule));
+  foundForced = true;
 }
 
 void SizeSolver::suppose(const std::vector<SizeRule> &rules) {
@@ -263,11 +278,17 @@ SizeRules SizeSolver::rules(const std::vector<SymbolId> &newIds,
     rule.tested = rule.tested || isOfData(rule);
     rule.left = renumbered(rule.left);
     rule.right = renumbered(rule.right);
-    const bool isKnown = std::any_of(out.rules.begin(), out.rules.end(), [&](const SizeRule &r) {
-      return r.kind == rule.kind && r.left == rule.left && r.right == rule.right;
+    // What a node asks of a size may become more as more is known of others.
+    const auto known = std::ranges::find_if(out.rules, [&](const SizeRule &r) {
+      const bool isWeaker = r.kind == SizeRule::Kind::AtLeast && r.right.isConst() &&
+                            rule.right.isConst() && r.node == rule.node && r.text == rule.text &&
+                            !r.tested && r.right.constValue() < rule.right.constValue();
+      return r.kind == rule.kind && r.left == rule.left && (r.right == rule.right || isWeaker);
     });
-    if (!isKnown)
+    if (known == out.rules.end())
       out.rules.push_back(std::move(rule));
+    else if (known->right != rule.right && !rule.tested)
+      *known = std::move(rule);
   };
   for (InferredSize &size : inferred)
     size.value = renumbered(size.value);

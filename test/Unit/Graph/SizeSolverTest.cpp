@@ -58,6 +58,18 @@ TEST_CASE("an equality that determines a size replaces it everywhere") {
         ", where c is b by node 'node' (Op), and b is 64 by node 'node' (Op)");
 }
 
+TEST_CASE("a size that is tested to be at least another one is at least the least of it") {
+  Sizes s({"mask", "length", "past", "n"});
+  CHECK(s.ask(Kind::AtLeast, "length", "1") == Answer::Holds);
+  CHECK(s.ask(Kind::AtLeast, "mask", "length + past", Need::Tested) == Answer::Holds);
+  CHECK(s.symbol("mask").min == 1);
+  // A run may leave this node out.
+  const SizeRule inBranch{Kind::AtLeast, s.dim("n"), s.dim("length"),
+                          "node",        "Op",       "so it must be"};
+  CHECK(s.solver.require(inBranch, Need::Tested, true) == Answer::Holds);
+  CHECK(s.symbol("n").min == 0);
+}
+
 TEST_CASE("what is said of sizes names each rule that made them what they are") {
   Sizes s({"n", "m", "k"});
   auto ask = [&](Kind kind, const std::string &left, const std::string &right, const char *node) {
