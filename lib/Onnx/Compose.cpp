@@ -15,6 +15,34 @@ ValueId Compose::cast(ValueId x, DType to) {
   return like(OpKind::Cast, {x}, {{"to", to}, {"saturate", int64_t(1)}});
 }
 
+Result<ValueId> Compose::pad(ValueId x, const Shape &pads, ValueId fill) {
+  const size_t rank = pads.size() / 2;
+  auto isOpen = [&](size_t axis) { return !pads[axis].isConst() || !pads[axis + rank].isConst(); };
+  std::vector<int64_t> fixed(2 * rank, 0);
+  for (size_t i = 0; i < 2 * rank; ++i)
+    if (!isOpen(i % rank))
+      fixed[i] = pads[i].constValue();
+  FUSEC_TRY(ValueId result,
+            n.emitOne(OpKind::Pad, {x, kNoValue, fill},
+                      {{"mode", std::string("constant")}, {"pads", std::move(fixed)}}));
+  for (size_t d = 0; d < rank; ++d) {
+    if (!isOpen(d))
+      continue;
+    std::vector<ValueId> parts;
+    auto side = [&](const DimExpr &size) {
+      Shape shape = n.shapeOf(result);
+      shape[d] = size;
+      if (!size.isConst(0))
+        parts.push_back(expand(fill, std::move(shape)));
+    };
+    side(pads[d]);
+    parts.push_back(result);
+    side(pads[d + rank]);
+    result = concat(parts, static_cast<int64_t>(d));
+  }
+  return result;
+}
+
 ValueId Compose::expand(ValueId x, Shape shape) {
   std::vector<ValueId> in{x};
   if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)

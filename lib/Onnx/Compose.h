@@ -34,6 +34,9 @@ public:
   Result<ValueId> gather(ValueId x, ValueId indices, int64_t axis) {
     return n.emitOne(OpKind::Gather, {x, indices}, {{"axis", axis}});
   }
+  /// x with `fill`, of rank 0, around it. `pads` says how much is in front of each axis, then how much behind each.
+  /// Negative ones cut; they are fixed, as is the other one of their axis.
+  Result<ValueId> pad(ValueId x, const Shape &pads, ValueId fill);
   /// Broadcasts to `shape`.
   ValueId expand(ValueId x, Shape shape);
   /// Elements start, start + step, ... of `axis`; `count` of them.

@@ -65,8 +65,6 @@ Status topKOfData(NodeImporter &n, int64_t axis) {
 
 namespace {
 
-constexpr int64_t kMostColumns = 64; // of rows that are sorted, one pass for each
-
 /// Sorted order of x along its only axis, equal elements in their order: values and places.
 Result<std::vector<ValueId>> sorted(NodeImporter &n, ValueId x) {
   FUSEC_TRY(const ValueId all, Compose(n).extent(x, 0));
@@ -80,24 +78,39 @@ Result<ValueId> inverse(NodeImporter &n, ValueId places) {
   return order[1];
 }
 
-/// The order of the rows of x, [m, columns], by their columns, the first first; equal rows in their order.
-Result<ValueId> orderOfRows(NodeImporter &n, ValueId x) {
+/// `order`, places of rows, sorted by these keys of all rows, i64[m]; equal keys in their order.
+Result<ValueId> sortedBy(NodeImporter &n, ValueId order, ValueId keys) {
   Compose c(n);
-  const int64_t columns = n.shapeOf(x)[1].constValue();
-  ValueId order = kNoValue;
-  for (int64_t column = columns; column-- > 0;) {
-    ValueId keys = n.reshape(c.slice(x, 1, column, 1), {n.shapeOf(x)[0]});
-    if (order != kNoValue) {
-      FUSEC_TRY(keys, c.gather(keys, order, 0));
-    }
-    FUSEC_TRY(auto found, sorted(n, keys));
-    if (order == kNoValue) {
-      order = found[1];
-    } else {
-      FUSEC_TRY(order, c.gather(order, found[1], 0));
-    }
+  FUSEC_TRY(keys, c.gather(keys, order, 0));
+  FUSEC_TRY(const auto found, sorted(n, keys));
+  return c.gather(order, found[1], 0);
+}
+
+/// The order of the rows of x, [m, columns], by their columns, the first first; equal rows in their order. It is sorted
+/// by each column, the last one first, by a Scan where there are several.
+Result<ValueId> orderOfRows(NodeImporter &n, ValueId x) {
+  const DimExpr m = n.shapeOf(x)[0];
+  if (n.shapeOf(x)[1].isConst(1)) {
+    FUSEC_TRY(const auto found, sorted(n, n.reshape(x, {m})));
+    return found[1];
   }
-  return order == kNoValue ? c.iota(n.shapeOf(x)[0]) : order;
+  std::vector<Region> regions;
+  FUSEC_TRY(regions.emplace_back(),
+            n.graphBuilder().makeRegion(
+                {{DType::I64, {m}}, {n.typeOf(x), {m}}},
+                [&](const std::vector<ValueId> &in) -> Result<std::vector<ValueId>> {
+                  FUSEC_TRY(const ValueId order, sortedBy(n, in[0], in[1]));
+                  return std::vector{order};
+                }));
+  using Ints = std::vector<int64_t>;
+  FUSEC_TRY(const auto made, n.emit(OpKind::Scan, {Compose(n).iota(m), x},
+                                    {{"num_scan_inputs", int64_t(1)},
+                                     {"scan_input_axes", Ints{1}},
+                                     {"scan_input_directions", Ints{1}},
+                                     {"scan_output_axes", Ints{}},
+                                     {"scan_output_directions", Ints{}}},
+                                    {}, std::move(regions)));
+  return made[0];
 }
 
 /// Whether each row of x, [m, columns], is another than the one before it: bool[m].
@@ -153,9 +166,6 @@ Status uniqueOfData(NodeImporter &n) {
   }
   const DimExpr m = isFlat ? numElements(n.shape(0)) : moved[0],
                 columns = isFlat ? DimExpr(1) : product(moved, 1, moved.size());
-  if (!columns.isConst() || columns.constValue() > kMostColumns)
-    return n.unsupported("the slices along the axis have " + columns.str(n.symbols()) +
-                         " elements; at most " + std::to_string(kMostColumns) + " are supported");
   x = n.reshape(x, {m, columns});
   FUSEC_TRY(const ValueId order, orderOfRows(n, x));
   FUSEC_TRY(const ValueId rows, c.gather(x, order, 0));

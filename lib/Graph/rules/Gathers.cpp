@@ -82,6 +82,9 @@ Result<Types> scatterND(const OpCheck &c) {
   FUSEC_CHECK(
       c.expect(isInteger(c.type(1)) && c.rank(1) >= 1 && c.type(2) == c.type(0),
                "indices must be i64 with a fixed last axis and updates of the data's type"));
+  if (const DimExpr &last = c.shape(1).back(); !last.isConst())
+    FUSEC_CHECK(c.sameDim(last, DimExpr(c.rank(0) + c.rank(1) - 1 - c.rank(2)),
+                          "the last axis of the indices and how many axes the ranks have it name"));
   FUSEC_TRY(std::ptrdiff_t depth, indexDepth(c, 0));
   Shape updates(c.shape(1).begin(), c.shape(1).end() - 1);
   updates.insert(updates.end(), c.shape(0).begin() + depth, c.shape(0).end());

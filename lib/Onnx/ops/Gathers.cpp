@@ -102,7 +102,15 @@ Status requireRows(NodeImporter &n, int64_t axis) {
 }
 
 Status gatherND(NodeImporter &n) {
-  FUSEC_CHECK(requireRows(n, n.attrInt("batch_dims", 0)));
+  const int64_t batch = n.attrInt("batch_dims", 0);
+  if (n.rank(1) > 0 && !n.shape(1).back().isConst())
+    if (const auto out = n.declaredSizes(0)) {
+      const int64_t named = n.rank(0) + n.rank(1) - 1 - batch - static_cast<int64_t>(out->size());
+      FUSEC_CHECK(n.sameDim(n.shape(1).back(), DimExpr(named),
+                            "the last axis of the indices and how many axes the declared rank has "
+                            "it name"));
+    }
+  FUSEC_CHECK(requireRows(n, batch));
   return n.finish(OpKind::GatherND, n.ids());
 }
 Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }
@@ -213,8 +221,7 @@ constexpr OpRow kRows[] = {
     {"ScatterND", 11, kNewestOpset, 3, 3, 1, scatterND},
     {"TensorScatter", 24, kNewestOpset, 2, 3, 1, tensorScatter},
     {"TopK", 1, kNewestOpset, 1, 2, 2, topK},
-    {"Unique", 11, kNewestOpset, 1, 1, 4, uniqueOfData,
-     "slices along the axis of at most 64 elements"},
+    {"Unique", 11, kNewestOpset, 1, 1, 4, uniqueOfData},
 };
 
 } // namespace

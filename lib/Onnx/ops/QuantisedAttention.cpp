@@ -145,47 +145,48 @@ private:
     const Shape mask = n.shape(5);
     if (n.type(5) != DType::I32)
       return n.mismatch("mask_index must be i32");
-    DimExpr one(1);
-    if (mask == Shape{batch, total}) {
-      FUSEC_TRY(ValueId kept, positive(n.id(5)));
-      return n.reshape(kept, {batch, one, one, total});
-    }
-    if (mask == Shape{batch, one} || mask == Shape{one, one})
+    const char *text =
+        "mask_index must be [batch], [2 * batch], [batch, keys] or [batch, steps, keys]";
+    const DimExpr one(1);
+    if (mask.size() == 1)
+      return keptBetween(text);
+    if (mask.size() == 2 && mask[1].isConst(1) && !total.isConst(1)) {
+      FUSEC_CHECK(n.sizes().broadcastsTo({mask[0]}, {batch}, text));
       return kNoValue; // it would mask all keys of a row alike
-    if (mask == Shape{batch, steps, total}) {
-      FUSEC_TRY(ValueId kept, positive(n.id(5)));
-      return n.reshape(kept, {batch, one, steps, total});
     }
-    if (mask == Shape{batch} || mask == Shape{batch * DimExpr(2)})
-      return keptBetween(mask.size() == 1 && mask[0] != batch);
-    // Sizes that are open may turn out to be one of these.
-    for (const Shape &form :
-         {Shape{batch}, Shape{batch * DimExpr(2)}, Shape{batch, total}, Shape{batch, steps, total}})
-      if (Diagnostic open = n.mismatch("mask_index must be [batch], [2 * batch], [batch, keys] or "
-                                       "[batch, steps, keys]",
-                                       mask, form);
-          open.id == Diag::UnsupportedShape)
-        return open;
-    return n.unsupported("a mask_index of this shape; [batch], [2 * batch], [batch, keys] and "
-                         "[batch, steps, keys] are "
-                         "supported");
+    if (mask.size() != 2 && mask.size() != 3)
+      return n.unsupported("a mask_index of this shape; [batch], [2 * batch], [batch, keys] and "
+                           "[batch, steps, keys] are supported");
+    const bool hasSteps = mask.size() == 3;
+    FUSEC_CHECK(n.sizes().sameShape(
+        mask, hasSteps ? Shape{batch, steps, total} : Shape{batch, total}, text));
+    FUSEC_TRY(ValueId kept, positive(n.id(5)));
+    return n.reshape(kept, {batch, one, hasSteps ? steps : one, total});
   }
 
-  /// mask_index holds the ends of the keys that count, and then their starts.
-  Result<ValueId> keptBetween(bool hasStarts) {
-    Shape column{batch, DimExpr(1), DimExpr(1), DimExpr(1)};
-    ValueId keys = c.cast(c.iota(total), DType::I32), ends = n.id(5);
-    if (hasStarts) {
-      if (!batch.isConst())
-        return n.needsFixed("a mask_index of starts and ends needs a fixed batch", {batch});
-      ends = c.slice(n.id(5), 0, 0, batch.constValue());
-    }
-    FUSEC_TRY(ValueId kept, c.binary(OpKind::Less, keys, n.reshape(ends, column)));
-    if (!hasStarts)
-      return kept;
-    ValueId starts = n.reshape(c.slice(n.id(5), 0, batch.constValue(), batch.constValue()), column);
-    FUSEC_TRY(ValueId behind, c.binary(OpKind::GreaterOrEqual, keys, starts));
-    return c.binary(OpKind::And, kept, behind);
+  /// mask_index holds the ends of the keys that count, and behind them, where it is twice as long, their starts.
+  /// `text` says what it must be.
+  Result<ValueId> keptBetween(const char *text) {
+    const Shape column{batch, DimExpr(1), DimExpr(1), DimExpr(1)};
+    const DimExpr length = n.shape(5)[0];
+    const ValueId keys = c.cast(c.iota(total), DType::I32);
+    if (length == batch)
+      return c.binary(OpKind::Less, keys, n.reshape(n.id(5), column));
+    // 0 for either length, and for no other one.
+    const DimExpr off = (length - batch) * (length - batch * DimExpr(2));
+    if (!n.require({SizeRule::Kind::Equal, off, DimExpr(0), {}, {}, text}, Need::Tested))
+      return n.mismatch(text);
+    const ValueId places = c.iota(batch);
+    FUSEC_TRY(const ValueId ends, c.gather(n.id(5), places, 0));
+    FUSEC_TRY(const ValueId kept, c.binary(OpKind::Less, keys, n.reshape(ends, column)));
+    // Zeros stand behind ends without starts.
+    const ValueId all = c.concat({n.id(5), c.filled(DType::I32, 0, {batch})}, 0);
+    FUSEC_TRY(const ValueId count, c.extent(n.id(0), 0));
+    FUSEC_TRY(const ValueId behind, c.binary(OpKind::Add, places, count));
+    FUSEC_TRY(const ValueId starts, c.gather(all, behind, 0));
+    FUSEC_TRY(const ValueId begun,
+              c.binary(OpKind::GreaterOrEqual, keys, n.reshape(starts, column)));
+    return c.binary(OpKind::And, kept, begun);
   }
 
   NodeImporter &n;

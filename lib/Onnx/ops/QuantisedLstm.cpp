@@ -65,11 +65,14 @@ private:
     }
     if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3)
       return n.mismatch("x, W and R must have rank 3");
-    if (!n.shape(2)[1].isConst())
-      return n.needsFixed("the weights must have a fixed shape", {n.shape(2)[1]});
-    hidden = n.attrInt("hidden_size", n.shape(2)[1].constValue());
-    if (n.shape(2)[1] != DimExpr(hidden) || hidden > int64_t(1) << 31)
-      return n.mismatch("hidden_size must be R's second size, of at most 2^31");
+    const DimExpr own = n.shape(2)[1];
+    if (!own.isConst() && !n.hasAttribute("hidden_size"))
+      return n.needsFixed("the weights must have a fixed shape", {own});
+    hidden = n.attrInt("hidden_size", own.isConst() ? own.constValue() : 0);
+    const char *text = "hidden_size must be R's second size, of at most 2^31";
+    if (hidden > int64_t(1) << 31)
+      return n.mismatch(text);
+    FUSEC_CHECK(n.sizes().sameShape({own}, {DimExpr(hidden)}, text));
     steps = n.shape(0)[0];
     batch = n.shape(0)[1];
     DimExpr dirs(directions), gates(4 * hidden);
@@ -82,17 +85,17 @@ private:
                                                  {6, state},
                                                  {7, {dirs, DimExpr(3 * hidden)}}};
     for (const auto &[i, shape] : expected)
-      if (n.has(i) && n.shape(i) != shape)
-        return n.mismatch("input " + std::to_string(i) + " must be " +
-                              typeText(n.type(i), shape, n.symbols()),
-                          n.shape(i), shape);
-    for (size_t i = 8; i < 12; ++i)
-      if (const Shape one{dirs}, each{dirs, gates}, &wanted = n.rank(i) == 2 ? each : one;
-          n.shape(i) != wanted)
-        return n.mismatch("input " + std::to_string(i) + " must be " +
-                              typeText(n.type(i), one, n.symbols()) + " or " +
-                              typeText(n.type(i), each, n.symbols()),
-                          n.shape(i), wanted);
+      if (n.has(i))
+        FUSEC_CHECK(n.sizes().sameShape(n.shape(i), shape,
+                                        "input " + std::to_string(i) + " must be " +
+                                            typeText(n.type(i), shape, n.symbols())));
+    for (size_t i = 8; i < 12; ++i) {
+      const Shape one{dirs}, each{dirs, gates};
+      FUSEC_CHECK(n.sizes().sameShape(n.shape(i), n.rank(i) == 2 ? each : one,
+                                      "input " + std::to_string(i) + " must be " +
+                                          typeText(n.type(i), one, n.symbols()) + " or " +
+                                          typeText(n.type(i), each, n.symbols())));
+    }
     return checkLengths();
   }
 

@@ -199,19 +199,15 @@ std::vector<int64_t> channelsMoved(size_t rank, bool toFront) {
 
 /// Zeros around x so that a window counts all of its taps, also those that ceil_mode lets stand out beyond the pads.
 Result<ValueId> padded(NodeImporter &n, ValueId x, const PoolForm &form) {
-  const Shape shape = n.shapeOf(x);
-  size_t rank = shape.size();
-  if (const Shape spatial(shape.begin() + 2, shape.end()); !isStatic(spatial))
-    return n.needsFixed("ceil_mode with count_include_pad needs fixed spatial sizes", spatial);
+  const Window &w = form.window;
+  const size_t rank = n.shapeOf(x).size(), axes = rank - 2;
   std::vector<int64_t> pads(2 * rank, 0);
-  for (size_t i = 2; i < rank; ++i) {
-    const Window &w = form.window;
-    int64_t in = shape[i].constValue(), begin = w.pads[i - 2];
-    FUSEC_TRY(DimExpr count, n.sizes().windowCount(shape[i], w.kernel[i - 2], w.strides[i - 2],
-                                                   begin, w.pads[rank - 2 + i - 2], true));
-    int64_t reach = (count.constValue() - 1) * w.strides[i - 2] + w.kernel[i - 2];
-    pads[i] = begin;
-    pads[rank + i] = std::max<int64_t>(reach - in - begin, 0);
+  for (size_t i = 0; i < axes; ++i) {
+    if (std::ranges::count(w.open, i)) // meanOfWindows() pads these, so that no window stands out
+      continue;
+    // A stride less one is what one window more may lack, which has to begin in front of the pads at the end.
+    pads[i + 2] = w.pads[i];
+    pads[rank + i + 2] = std::min(w.pads[axes + i] + w.strides[i], w.kernel[i]) - 1;
   }
   return n.emitOne(OpKind::Pad, {x}, {{"mode", std::string("constant")}, {"pads", pads}});
 }

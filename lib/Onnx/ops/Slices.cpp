@@ -129,15 +129,12 @@ DimExpr cutBy(const NodeImporter &n, const DimExpr &pad) {
 Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, ValueId fill) {
   const size_t rank = n.shape(0).size();
   Shape out = n.shape(0);
-  std::vector<int64_t> fixed(2 * rank, 0);
   bool cuts = false;
   for (size_t i = 0; i < 2 * rank; ++i) {
     const DimExpr size = n.shape(0)[i % rank];
     out[i % rank] = out[i % rank] + pads[i];
     const bool open = !pads[i % rank].isConst() || !pads[i % rank + rank].isConst();
     cuts = cuts || (open && pads[i].range(n.symbols()).min < 0);
-    if (!open)
-      fixed[i] = pads[i].constValue();
     if (mode == "constant" || pads[i].isConst(0))
       continue;
     const DimExpr rest = size + cutBy(n, pads[i % rank]) + cutBy(n, pads[i % rank + rank]);
@@ -150,24 +147,7 @@ Status padBySizes(NodeImporter &n, const std::string &mode, const Shape &pads, V
   }
   if (mode != "constant" || cuts)
     return padAtRunTime(n, mode, out, padOperands(n));
-  Compose c(n);
-  FUSEC_TRY(ValueId result,
-            n.emitOne(OpKind::Pad, {n.id(0), kNoValue, fill}, {{"mode", mode}, {"pads", fixed}}));
-  for (size_t d = 0; d < rank; ++d) {
-    if (pads[d].isConst() && pads[d + rank].isConst())
-      continue;
-    std::vector<ValueId> parts;
-    auto side = [&](const DimExpr &size) {
-      Shape shape = n.shapeOf(result);
-      shape[d] = size;
-      if (!size.isConst(0))
-        parts.push_back(c.expand(fill, std::move(shape)));
-    };
-    side(pads[d]);
-    parts.push_back(result);
-    side(pads[d + rank]);
-    result = c.concat(parts, static_cast<int64_t>(d));
-  }
+  FUSEC_TRY(const ValueId result, Compose(n).pad(n.id(0), pads, fill));
   n.result(0, result);
   return success();
 }

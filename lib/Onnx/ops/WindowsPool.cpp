@@ -4,6 +4,7 @@
 #include "Onnx/Windows.h"
 #include "Support/Diag.h"
 
+#include <cmath>
 #include <limits>
 
 // Pools over x [N, C, spatial...].
@@ -47,10 +48,10 @@ Result<ValueId> unpaddedPlaces(NodeImporter &n, const Window &w, ValueId flat,
 /// A maximum, of which pads are no elements, whose pads hang on sizes.
 Status openMaxPool(NodeImporter &n, const PoolForm &form) {
   const DType type = n.type(0);
-  const double least =
-      isFloat(type) ? -std::numeric_limits<double>::infinity() : (isSigned(type) ? -128.0 : 0.0);
-  if (!isFloat(type) && sizeInBytes(type) != 1)
-    return n.unsupported("auto_pad with a stride over integers whose sizes are not fixed");
+  // Powers of 2: exact, also for 64 bits.
+  const double least = isFloat(type)    ? -std::numeric_limits<double>::infinity()
+                       : isSigned(type) ? std::ldexp(-1, 8 * sizeInBytes(type) - 1)
+                                        : 0;
   FUSEC_TRY(PaddedData x, padOpenAxes(n, n.id(0), form.window, n.scalarValue(type, least)));
   Attributes attrs = form.attributes();
   attrs.emplace("storage_order", int64_t(0));
@@ -111,33 +112,37 @@ Status maxUnpool(NodeImporter &n) {
   FUSEC_CHECK(n.sizes().sameShape(n.shape(1), n.shape(0), text));
   if (!n.hasAttribute("kernel_shape"))
     return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
+  for (const char *key : {"auto_pad", "dilations"}) // which readWindow() would take
+    if (n.hasAttribute(key))
+      return n.unreadAttribute(key);
   const Shape in = n.shape(0);
   Shape spatial(in.begin() + 2, in.end());
   FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
-  if (!w.open.empty())
-    return n.needsFixed("auto_pad with a stride needs fixed spatial sizes", spatial);
   Shape plane{in[0], in[1]};
   for (size_t i = 0; i < spatial.size(); ++i)
     plane.push_back((spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) +
                     DimExpr(w.kernel[i] - w.pads[i] - w.pads[spatial.size() + i]));
   Shape out = plane;
   if (n.has(2)) {
-    if (!isStatic(plane))
-      return n.needsFixed("with an output shape the data must have a fixed shape", plane);
-    auto given = n.ints(2);
+    auto given = n.known(2);
     auto declared = n.declared(0);
     if (!given && declared && isStatic(declared->shape)) {
       const DimExpr rank(static_cast<int64_t>(declared->shape.size()));
       FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {rank}, "the output shape must have its rank"));
       FUSEC_CHECK(requireDeclared(n, n.id(2), declared->shape));
-      given = staticDims(declared->shape);
+      given = declared->shape;
     }
     if (!given)
       return n.needsConstant("the output shape is a run-time value; it must be constant", {2});
-    out.assign(given->begin(), given->end());
+    out = *given;
+    if (out.size() != plane.size())
+      return n.mismatch("the output shape must have the data's rank");
+    FUSEC_CHECK(n.sizes().sameShape({out[0], out[1]}, {in[0], in[1]},
+                                    "the output shape must have the data's batch and channels"));
+    for (size_t i = 2; i < out.size(); ++i)
+      FUSEC_CHECK(n.sizes().noLess(out[i], plane[i],
+                                   "the output shape must hold the plane that the windows imply"));
   }
-  if (out.size() != plane.size())
-    return n.mismatch("the output shape must have the data's rank");
   DimExpr count = numElements(plane), given = numElements(in);
   Compose c(n);
   const ValueId zeros = c.filled(n.type(0), 0, {count});
@@ -153,10 +158,12 @@ Status maxUnpool(NodeImporter &n) {
     n.result(0, placed);
     return success();
   }
-  std::vector<int64_t> pads(2 * out.size(), 0);
-  for (size_t i = 0; i < out.size(); ++i)
-    pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
-  return n.finish(OpKind::Pad, {placed}, {{"mode", std::string("constant")}, {"pads", pads}});
+  Shape pads(2 * out.size(), 0);
+  for (size_t i = 2; i < out.size(); ++i)
+    pads[out.size() + i] = out[i] - plane[i];
+  FUSEC_TRY(placed, c.pad(placed, pads, c.scalar(n.type(0), 0)));
+  n.result(0, placed);
+  return success();
 }
 
 constexpr OpRow kRows[] = {
@@ -166,7 +173,7 @@ constexpr OpRow kRows[] = {
     {"GlobalMaxPool", 1, kNewestOpset, 1, 1, 1, sameOperator},
     {"LpPool", 1, kNewestOpset, 1, 1, 1, lpPool},
     {"MaxPool", 1, kNewestOpset, 1, 1, 2, maxPool},
-    {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool, "with an output shape, fixed shapes"},
+    {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool},
 };
 
 } // namespace

@@ -107,11 +107,13 @@ def counted(start=""):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def nested(reader, rounds, start="from"):
-    """A target shape [s, -1] in which s = 2 * (s / 3) + 1, again and again, of the size n; or a Range up to s, which is
-    "to", from `start`, an input "p" or a value of the model."""
+def nested(reader, rounds, start="from", of_data=False):
+    """A target shape [s, -1] in which s = 2 * (s / 3) + 1, again and again, of the size n, or of how many of the data
+    are not zero; or a Range up to s, which is "to", from `start`, an input "p" or a value of the model."""
     last = f"s{3 * rounds}"
-    nodes = [helper.make_node("Shape", ["x"], ["s0"], end=1)]
+    nodes = [helper.make_node("NonZero", ["x"], ["found"])] if of_data else []
+    nodes += [helper.make_node("Shape", ["found"], ["s0"], start=1) if of_data else
+              helper.make_node("Shape", ["x"], ["s0"], end=1)]
     for i in range(0, 3 * rounds, 3):
         nodes += [helper.make_node("Div", [f"s{i}", "three"], [f"s{i + 1}"]),
                   helper.make_node("Mul", [f"s{i + 1}", "two"], [f"s{i + 2}"]),
@@ -182,6 +184,8 @@ CASES = {
     "PRelu": one("PRelu", {"x": ("c", 1)}, data=[floats("slope", (3, 1))]),
     "Split": one("Split", {"x": ("c", 2)}, data=[ints("sizes", [3])]),
     "ScatterND": one("ScatterND", {"x": (4, 3), "p": (2, "one"), "u": (2, 3)}),
+    "GatherND": one("GatherND", {"x": (4, 3), "p": (2, "one")}),
+    "GatherND of a declared rank": one("GatherND", {"x": (4, 3), "p": (2, "one")}, out=(2, 3)),
     "updates of ScatterND": one("ScatterND", {"x": (4, 3), "p": (2, 1), "u": (2, "c")}),
     "If": chosen(),
     "axes of Squeeze": one("Squeeze", {"x": (1, 4), "p": (1,)}),
@@ -229,16 +233,21 @@ CASES = {
                                         data=[bytes_("w", (4, 3)), floats("s", ())], order="b w s s   bias"),
     "DynamicQuantizeLSTM": quantised({"x": (4, 2, 3), "s": ("one",)}, [floats("t", (1, 8))]),
     "scales of DynamicQuantizeLSTM": quantised({"x": (4, 2, 3), "t": (1, "gates")}, [floats("s", (1,))]),
+    "state of DynamicQuantizeLSTM": one("DynamicQuantizeLSTM", {"x": (4, 2, 3), "b": (1, "k", 8)}, domain=MICROSOFT,
+                                        data=[bytes_("w", (1, 3, 8)), floats("s", (1,)), bytes_("z", (1,))],
+                                        order="x w b      s z s z", hidden_size=2),
     "CausalConvWithState": one("CausalConvWithState", {"x": (1, 3, 5), "bias": ("c",)}, data=[floats("w", (3, 1, 2))],
                                order="x w bias", opset=27),
     "window of STFT": one("STFT", {"x": (1, 16, 1), "w": ("k",)}, data=[ints("step", 4), ints("length", 3)],
                           order="x step w length", opset=17),
     "Trilu": one("Trilu", {"x": (3, 4), "p": ("one",)}),
     "values of OneHot": one("OneHot", {"p": (3,), "v": ("two",)}, data=[ints("depth", 4)], order="p depth v"),
-    "expression beyond the limit": nested("Reshape", 60),
-    "Range far beyond the limit": nested("Range", 120),
-    "Range that is beyond the limit at both ends": nested("Range", 120, "to"),
-    "Range from a run-time value": nested("Range", 120, "p"),
+    "operations without a limit": nested("Reshape", 600),
+    "Range up to such a size": nested("Range", 600),
+    "expression of data beyond the limit": nested("Reshape", 60, of_data=True),
+    "Range far beyond the limit": nested("Range", 120, of_data=True),
+    "Range that is beyond the limit at both ends": nested("Range", 120, "to", True),
+    "Range from a run-time value": nested("Range", 120, "p", True),
 }
 VALUES = {
     "axes of Squeeze": "[0]",
@@ -259,7 +268,7 @@ VALUES = {
     "Loop that may not start": {"p": "3", "c": "true"},
     "Range from a run-time value": "0",
 }
-SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2, "gates": 8}
+SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "found_d1": 4, "c": 3, "one": 1, "two": 2, "gates": 8}
 
 
 def shapeless():

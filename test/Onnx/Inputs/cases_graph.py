@@ -59,6 +59,12 @@ def newer_attribute():
     return model([n], [value("x", (1, 1, 2, 2))], [value("y", (1, 4, 1, 1))], opset=27)
 
 
+def attribute_of_pools():
+    n = node("MaxUnpool", ["x", "i"], kernel_shape=[2, 2], auto_pad="VALID")
+    places = helper.make_tensor_value_info("i", TensorProto.INT64, (1, 1, 2, 2))
+    return model([n], [value("x", (1, 1, 2, 2)), places], [value("y", None)])
+
+
 def twice_an_attribute():
     n = node("LeakyRelu", ["x"], alpha=0.5)
     n.attribute.append(n.attribute[0])
@@ -215,6 +221,7 @@ CASES = [
     Case("G14-attribute-type", one("LeakyRelu", alpha=1), BAD, "must be of type float, not int"),
     Case("G14-attribute-twice", of(twice_an_attribute), BAD, "given twice"),
     Case("G14-attribute-unknown", one("Relu", foo=1), BAD, "no attribute 'foo'"),
+    Case("G14-attribute-of-pools", of(attribute_of_pools), BAD, "no attribute 'auto_pad'"),
     Case("G14-attribute-newer", of(newer_attribute), UNSUPPORTED, "not supported before opset 28"),
     Case("G14-attribute-gone", one("Dropout", is_test=1), BAD, "no attribute 'is_test' since opset 7"),
     Case("G15-reference", of(referring_attribute), BAD, "outside a function"),

@@ -63,8 +63,9 @@ def difference(proto, inputs, folder):
     return ""
 
 
-def agrees(options, name, proto, runs, targets=TARGETS, flags=()):
-    """Prints the first thing that is wrong of a model: `runs` are pairs of a word and of inputs by their names."""
+def agrees(options, name, proto, runs, targets=TARGETS, flags=(), expected=None):
+    """Prints the first thing that is wrong of a model: `runs` are pairs of a word and of inputs by their names. ONNX
+    Runtime runs the model `expected` where it lacks what this one needs."""
     if options.only not in name:
         return
     wrong = []
@@ -73,9 +74,21 @@ def agrees(options, name, proto, runs, targets=TARGETS, flags=()):
         problem = compiled(options, proto, target, folder, flags)
         wrong += [f"{target}: {problem}"] if problem else []
         for word, inputs in runs if not problem else []:
-            problem = ran(options, inputs, target, folder) or difference(proto, inputs, folder)
+            problem = ran(options, inputs, target, folder) or difference(expected or proto, inputs, folder)
             wrong += [f"{target}: {word}: {problem}"] if problem else []
     print(f"{name}: {wrong[0] if wrong else 'same'}", flush=True)
+
+
+def refuses(options, name, proto, inputs, flags=()):
+    """Prints what the compiler, or else a run, says of what is not served: all targets the same, or a list."""
+    if options.only not in name:
+        return
+    said = []
+    for target in TARGETS:
+        folder = folder_of(options, name, target)
+        problem = compiled(options, proto, target, folder, flags)
+        said.append(problem or ran(options, inputs, target, folder))
+    print(f"{name}: {said[0] if len(set(said)) == 1 else said}", flush=True)
 
 
 def is_refused(proto, inputs):

@@ -40,6 +40,13 @@ def resize(mode, transform, nearest="round_prefer_floor", scales="[1.0, 1.0, 1.5
 }}""")
 
 
+def upsample(mode, scales):
+    return model(f"""g (float[b,2,h,w] x) => (y) {{
+    scales = Constant<value = float[4] {{1, 1, {scales}}}>()
+    y = Upsample<mode = "{mode}">(x, scales)
+}}""", 9)
+
+
 def resize_to(sizes, mode, transform):
     """`sizes` computes v_a and v_b."""
     return model(f"""g (float[b,2,h,w] x) => (y) {{
@@ -371,6 +378,8 @@ CASES = [
     ("resize cubic", resize("cubic", "pytorch_half_pixel", scales="[1.0, 1.0, 2.0, 0.5]"), HW),
     ("resize nearest", resize("nearest", "asymmetric", "floor"), HW),
     ("resize nearest, half_pixel", resize("nearest", "half_pixel", "round_prefer_ceil"), HW),
+    ("upsample linear", upsample("linear", "2, 1.5"), HW),
+    ("upsample nearest", upsample("nearest", "2, 1.5"), HW),
     ("resize by 0.7", resize("nearest", "asymmetric", "floor", "[1.0, 1.0, 0.7, 1.3]"), MANY),
     ("resize to a fixed size by scales", resize_by("linear", "half_pixel"), MANY),
     ("resize to a fixed size by scales, nearest", resize_by("nearest", "asymmetric", "floor"), MANY),
@@ -411,6 +420,11 @@ CASES = [
     p, i = MaxPool<kernel_shape = [2, 3], strides = [2, 3]>(x)
     y = MaxUnpool<kernel_shape = [2, 3], strides = [2, 3]>(p, i)
 }"""), [{"b": 1, "h": 4, "w": 6}, {"b": 3, "h": 2, "w": 9}]),
+    ("pooled and back to an odd height", model("""g (float[1,1,h,w] x) => (y) {
+    p, i = MaxPool<kernel_shape = [2, 3], strides = [2, 3]>(x)
+    s = Shape(x)
+    y = MaxUnpool<kernel_shape = [2, 3], strides = [2, 3]>(p, i, s)
+}"""), [{"h": 4, "w": 6}, {"h": 5, "w": 9}]),
     ("columns to an image", columns(*WINDOW), columns_of(*WINDOW)),
     ("columns to an image, plain", columns([2, 2], [1, 1], [1, 1], [0, 0, 0, 0]),
      columns_of([2, 2], [1, 1], [1, 1], [0, 0, 0, 0])),

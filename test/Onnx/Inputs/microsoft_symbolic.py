@@ -82,6 +82,8 @@ def cases():
         Sized("MatMulIntegerToFloat", [(("batch", "seq", 5), u8), weights(5, 4), one[0], scale, one[1]], runs),
         Sized("QAttention", text, runs, num_heads=2, unidirectional=1),
         Sized("QAttention", [*text[:5], (("batch",), np.int32), one[1]], runs, num_heads=2),
+        Sized("QAttention", [*text[:5], (("limits",), np.int32), one[1]], [{**few, "limits": 1}, {**many, "limits": 6}],
+              num_heads=2),
         Sized("DynamicQuantizeLSTM", lstm, [{"steps": 3, "batch": 1}, {"steps": 6, "batch": 2}], outputs=3,
               hidden_size=4, direction="bidirectional"),
         Sized("FusedMatMul", [(("batch", "seq", 5), np.float32), (("batch", "n", 5), np.float32)], runs, transB=1,
