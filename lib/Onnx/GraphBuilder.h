@@ -65,6 +65,12 @@ struct ImportFrame {
   int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
+/// How a value that a Loop carries changes its size in a trip.
+struct Growth {
+  size_t axis;
+  std::optional<DimExpr> perTrip; // at most; nothing where that is not known
+};
+
 /// What a second import of the same model takes over from the first.
 struct ImportMemory {
   /// What reading a tensor gave, by its (sparse: by its values') message, which the data may have left then.
@@ -74,6 +80,8 @@ struct ImportMemory {
   std::map<std::string, std::string> fixedInputs;
   bool allFixed = false;              // so are all inputs with a default value
   std::set<std::string> lostDefaults; // inputs whose initialisers do not fit what --shape says
+  /// The carried values that do not keep their sizes, by the loop's name.
+  std::map<std::string, std::map<size_t, Growth>> growing;
 };
 
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
@@ -85,20 +93,21 @@ public:
   GraphBuilder(const std::string &path, const ImportOptions &options, ImportMemory &memory);
   Result<Graph> run(onnx::ModelProto &model);
 
+  using MakeValues = std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)>;
   /// Imports a subgraph into a region: `inputTypes` are the types of its inputs, `ofFirst` what is known of the first
-  /// one. The frame is that of the node that is being imported.
+  /// one. The subgraph's own inputs are those of the region, or what `make` makes of them there. The frame is that of
+  /// the node that is being imported.
   Result<Region> importSubgraph(const onnx::GraphProto &proto,
                                 const std::vector<TypedShape> &inputTypes,
-                                const std::string &nodeName, const IntegerRange &ofFirst = {});
+                                const std::string &nodeName, const IntegerRange &ofFirst = {},
+                                const MakeValues &make = nullptr);
   /// Imports a subgraph in place, as of these inputs (an If with a constant condition has none), and returns its
   /// outputs.
   Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto,
                                               const std::vector<ValueId> &inputs,
                                               const std::string &nodeName);
   /// A region of inputs of these types, with the nodes that `body` makes of them; it returns the outputs.
-  Result<Region>
-  makeRegion(const std::vector<TypedShape> &inputTypes,
-             const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body);
+  Result<Region> makeRegion(const std::vector<TypedShape> &inputTypes, const MakeValues &body);
 
   /// Adds the nodes that `make` makes behind those of a region.
   Status extendRegion(Region &region, const std::function<Status()> &make);
@@ -153,6 +162,9 @@ public:
   /// The symbols in what such a value holds; nullptr for any other.
   const std::set<SymbolId> *beyondLimit(ValueId id) const;
   bool foundFixed = false;
+  /// What is known of the values that grow in loop `name`; an import that adds to it is to be repeated.
+  std::map<size_t, Growth> &growing(const std::string &name) { return memory.growing[name]; }
+  bool foundGrowth = false;
   bool hasDefaults() const { return defaults.size() > memory.lostDefaults.size(); }
   /// The first node that was refused, and why, as a rule on sizes that might be 0; nothing where none was.
   std::optional<SizeRule> firstRefusal() const;

@@ -113,7 +113,8 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     const bool isContradiction = !imported.ok() && builder.foundContradiction;
     const bool foundSizes = !isContradiction && memory.sizes.endRound();
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
-    const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
+    const bool goesOn =
+        foundSizes || (round < kMostRounds && (builder.foundFixed || builder.foundGrowth));
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
     if (leadsNowhere) {
       auto refused = imported.ok() ? memory.sizes.lastSolved() : builder.firstRefusal();

@@ -267,9 +267,12 @@ Result<DimExpr> NodeImporter::dataSize(ValueId count, const DimExpr &bound, size
   return builder.solver().canonical(size);
 }
 
+std::string NodeImporter::nameOfNewSize(size_t i, size_t axis) const {
+  return nameOfSize(wants(i) ? outputNames[i] : nodeName, axis);
+}
+
 DimExpr NodeImporter::newSize(const DimExpr &bound, size_t i, size_t axis) {
-  const std::string output = wants(i) ? outputNames[i] : nodeName;
-  return builder.newDataSize(nameOfSize(output, axis), bound);
+  return builder.newDataSize(nameOfNewSize(i, axis), bound);
 }
 
 Result<ValueId> NodeImporter::tellSize(const DimExpr &size, ValueId count) {

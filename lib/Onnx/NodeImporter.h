@@ -118,6 +118,8 @@ public:
   Result<DimExpr> dataSize(ValueId count, const DimExpr &bound, size_t i, size_t axis);
   /// dataSize() in two steps: a size, which nothing uses before it is told; then the number, known to be it.
   DimExpr newSize(const DimExpr &bound, size_t i, size_t axis);
+  /// The name by which --dim knows it.
+  std::string nameOfNewSize(size_t i, size_t axis) const;
   Result<ValueId> tellSize(const DimExpr &size, ValueId count);
   /// A Reshape to `shape`, whose dims may be symbolic.
   ValueId reshape(ValueId x, Shape shape);

@@ -57,7 +57,7 @@ Status GraphBuilder::bindInputs(const onnx::GraphProto &proto, const std::vector
 Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
                                             const std::vector<TypedShape> &inputTypes,
                                             const std::string &nodeName,
-                                            const IntegerRange &ofFirst) {
+                                            const IntegerRange &ofFirst, const MakeValues &make) {
   std::string place = where("subgraph of node '" + nodeName + "'");
   FUSEC_CHECK(refuseTooDeep(place));
   NameScope scope;
@@ -70,7 +70,13 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
   }
   if (!inputTypes.empty() && ofFirst.least)
     integerRanges[region.inputs[0]] = ofFirst;
-  FUSEC_CHECK(bindInputs(proto, region.inputs, scope, place));
+  std::vector<ValueId> own = region.inputs;
+  if (make)
+    FUSEC_CHECK(extendRegion(region, [&]() -> Status {
+      FUSEC_TRY(own, make(region.inputs));
+      return success();
+    }));
+  FUSEC_CHECK(bindInputs(proto, own, scope, place));
   FUSEC_CHECK(subgraphBody(proto, scope, region, region.outputs));
   return region;
 }
@@ -145,9 +151,8 @@ Status GraphBuilder::extendRegion(Region &region, const std::function<Status()> 
   return status;
 }
 
-Result<Region> GraphBuilder::makeRegion(
-    const std::vector<TypedShape> &inputTypes,
-    const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body) {
+Result<Region> GraphBuilder::makeRegion(const std::vector<TypedShape> &inputTypes,
+                                        const MakeValues &body) {
   Region region;
   for (const TypedShape &t : inputTypes)
     region.inputs.push_back(newValue("", t.type, t.shape));

@@ -1,5 +1,7 @@
 #include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
+#include "Onnx/GrowingValues.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
@@ -24,41 +26,58 @@ bool passesOn(const Region &region, ValueId id, size_t index) {
   return index < region.inputs.size() && id == region.inputs[index];
 }
 
-/// What a body hands on has sizes that are known around it: behind `own` data sizes come those of the body.
-Status hasOuterSizes(NodeImporter &n, const Region &region, size_t own) {
+/// Whether one of the symbols stands for a data size behind the first `own`, which a body computes.
+template <typename Symbols> bool haveInner(NodeImporter &n, const Symbols &symbols, size_t own) {
   const std::vector<SymbolId> &all = n.graphBuilder().dataSizes;
+  return std::ranges::any_of(symbols, [&](SymbolId s) {
+    return std::find(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(), s) != all.end();
+  });
+}
+
+/// What a body hands on has sizes that are known around it.
+Status hasOuterSizes(NodeImporter &n, const Region &region, size_t own) {
   for (ValueId id : region.outputs)
-    for (SymbolId s : symbolsIn(n.graph().value(id)))
-      if (std::find(all.begin() + static_cast<std::ptrdiff_t>(own), all.end(), s) != all.end())
-        return n.fail(Diag::UnsupportedShape,
-                      "the body hands on " + typeText(n.graph().value(id), n.symbols()) +
-                          ", whose size '" + n.symbols()[static_cast<size_t>(s)].name +
-                          "' it computes anew in each trip");
+    if (haveInner(n, symbolsIn(n.graph().value(id)), own))
+      return n.fail(Diag::UnsupportedShape, "the body hands on " +
+                                                typeText(n.graph().value(id), n.symbols()) +
+                                                ", of which it computes a size anew in each trip");
   return success();
 }
 
-/// Whether a size changes in every trip whose tensors have elements, so that no second one could be made.
+/// Whether a size changes in every trip whose tensors have elements, so that no second one could be made: at none of
+/// some sizes does it stay.
 bool mustChange(const NodeImporter &n, const DimExpr &size, const DimExpr &next) {
-  std::vector<Symbol> symbols = n.symbols();
-  for (Symbol &s : symbols)
-    if (!s.definition)
-      s.min = std::max<int64_t>(s.min, 1);
-  const DimExpr::Range difference = (next - size).range(symbols);
-  return difference.min > 0 || difference.max < 0;
+  for (const int64_t sample : {1, 2, 3, 8, 60, 1001}) {
+    std::vector<int64_t> values;
+    for (const Symbol &s : n.symbols())
+      values.push_back(
+          std::clamp(sample, std::max<int64_t>(s.min, 1), std::max<int64_t>(s.max, 1)));
+    if (size.evaluate(values) == next.evaluate(values))
+      return false;
+  }
+  return true;
 }
 
-/// Carried value `i` has the type `in` before a trip and `out` behind it.
-Status keepsShape(NodeImporter &n, size_t i, const TypedShape &in, const TypedShape &out) {
+/// Carried value `i` has the type `in` before a trip and `out` behind it. One of its sizes that hangs on what a trip's
+/// data says (`own`: as hasOuterSizes) is asked to stay, unless the user bounds what it may become.
+Status keepsShape(NodeImporter &n, size_t i, const TypedShape &in, const TypedShape &out,
+                  size_t own) {
   if (in.type != out.type)
     return n.mismatch("carried value " + std::to_string(i) + " changes its type");
-  const bool keeps = std::equal(
-      in.shape.begin(), in.shape.end(), out.shape.begin(), out.shape.end(),
-      [&](const DimExpr &size, const DimExpr &next) { return !mustChange(n, size, next); });
-  if (keeps &&
-      n.sizes()
-          .sameShape(in.shape, out.shape,
-                     "a trip must leave the sizes of what is carried as they are", Need::Tested)
-          .ok())
+  std::string rule = "a trip must leave the sizes of what is carried as they are";
+  bool keeps = in.shape.size() == out.shape.size();
+  for (size_t axis = 0; keeps && axis < in.shape.size(); ++axis) {
+    const DimExpr &size = in.shape[axis], &next = out.shape[axis];
+    if (size == next)
+      continue;
+    keeps = !mustChange(n, size, next);
+    if (!haveInner(n, symbolsOf({next}), own))
+      continue;
+    const std::string name = n.nameOfNewSize(i, axis);
+    keeps = keeps && n.graphBuilder().options.dims.count(name) == 0;
+    rule += ", where --dim " + name + "=0..N does not say how large this one becomes";
+  }
+  if (keeps && n.sizes().sameShape(in.shape, out.shape, rule, Need::Tested).ok())
     return success();
   return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
                                             typeText(in.type, in.shape, n.symbols()) + " to " +
@@ -102,26 +121,23 @@ Status initialValues(NodeImporter &n, const onnx::GraphProto &body, std::vector<
 }
 
 /// Scan outputs of a loop that ends when the data says so: carried tensors as long as it may run at most, of which each
-/// trip writes its part, beside the number of trips. What is behind that number is cut off. `bound` is of the trips,
-/// `goesOn` tells that the body does not end them.
-Status stackedByData(NodeImporter &n, Region region, size_t carried, const DimExpr &bound,
-                     bool goesOn) {
+/// trip writes its part, beside the number of trips. What is behind that number is cut off. `in` are the loop's
+/// operands, `output` is the first of these outputs, `bound` of the trips, and `goesOn` tells that the body does not
+/// end them. Returns what is carried out, and the scan outputs.
+Result<std::vector<ValueId>> stackedByData(NodeImporter &n, Region region, std::vector<ValueId> in,
+                                           size_t output, const DimExpr &bound, bool goesOn) {
   GraphBuilder &builder = n.graphBuilder();
   Compose c(n);
-  const DimExpr size = n.newSize(bound, carried, 0), most = atBounds(size, n.symbols());
+  const size_t carried = in.size() - 2;
+  const DimExpr size = n.newSize(bound, output, 0), most = atBounds(size, n.symbols());
   if (most.isConst(INT64_MAX)) {
     const std::string text = "how often the loop runs depends on the data, and so does the size of "
                              "output " +
-                             std::to_string(carried) + ", which has no upper bound: --dim " +
+                             std::to_string(output) + ", which has no upper bound: --dim " +
                              size.str(n.symbols()) + "=0..N";
     return n.needsConstant(text,
                            goesOn && n.has(0) ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
   }
-  std::vector<ValueId> in = n.ids();
-  in.resize(carried + 2, kNoValue);
-  for (size_t i = 0; i < 2; ++i)
-    if (in[i] != kNoValue)
-      in[i] = n.reshape(in[i], {});
   std::vector<ValueId> slices(region.outputs.begin() + 1 + static_cast<std::ptrdiff_t>(carried),
                               region.outputs.end());
   region.outputs.resize(1 + carried);
@@ -151,25 +167,30 @@ Status stackedByData(NodeImporter &n, Region region, size_t carried, const DimEx
   }));
   std::vector<Region> regions;
   regions.push_back(std::move(region));
-  FUSEC_TRY(const std::vector<ValueId> made,
+  FUSEC_TRY(std::vector<ValueId> made,
             n.emit(OpKind::Loop, std::move(in), {}, std::vector<Shape>(carried + 1 + slices.size()),
                    std::move(regions)));
   FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(size, made[carried]));
-  for (size_t i = 0; i < carried; ++i)
-    n.result(i, made[i]);
+  made.erase(made.begin() + static_cast<std::ptrdiff_t>(carried));
   const ValueId rows = c.iota(n.graphBuilder().solver().canonical(size));
   for (size_t i = 0; i < slices.size(); ++i) {
-    FUSEC_TRY(const ValueId stacked, c.gather(made[carried + 1 + i], rows, 0));
-    n.result(carried + i, stacked);
+    FUSEC_TRY(made[carried + i], c.gather(made[carried + i], rows, 0));
   }
+  return made;
+}
+
+/// `made`: the loop's outputs, with what GrowingValues has added.
+Status giveResults(NodeImporter &n, GrowingValues &growing, std::vector<ValueId> made) {
+  FUSEC_CHECK(growing.finish(made));
+  for (size_t i = 0; i < made.size(); ++i)
+    if (n.wants(i))
+      n.result(i, made[i]);
   return success();
 }
 
-Status loop(NodeImporter &n) {
-  const onnx::GraphProto *body = n.attrGraph("body");
-  if (!body)
-    return success(); // recorded in n.errors
-  size_t carried = n.numInputs() < 2 ? 0 : n.numInputs() - 2;
+/// The types of what a Loop hands its body: the trip's number, the condition, and what is carried.
+Result<std::vector<TypedShape>> inputsOfBody(NodeImporter &n) {
+  const size_t carried = n.numInputs() < 2 ? 0 : n.numInputs() - 2;
   if (n.numOutputs() < carried)
     return n.fail(Diag::BadGraph, "the node has fewer outputs than carried values");
   if ((n.has(0) && n.type(0) != DType::I64) || (n.has(1) && n.type(1) != DType::Bool))
@@ -183,10 +204,52 @@ Status loop(NodeImporter &n) {
       return n.fail(Diag::BadGraph, "carried value " + std::to_string(i) + " is missing");
     types.push_back({n.type(i + 2), n.shape(i + 2)});
   }
+  return types;
+}
+
+/// What a Loop carries keeps its type and its sizes, but for what grows: where more does, the next round knows it.
+/// `given`: inputsOfBody. `own`: as hasOuterSizes.
+Status carriedKeepShapes(NodeImporter &n, const Region &region, GrowingValues &growing,
+                         const std::vector<TypedShape> &given, size_t own) {
+  Status all = success();
+  for (size_t i = 0; i + 2 < given.size(); ++i) {
+    TypedShape before = given[i + 2], behind = typeOf(n, region.outputs[i + 1]);
+    before.shape = growing.shapeOfInput(i, std::move(before.shape));
+    Status keeps =
+        keepsShape(n, i, before, {behind.type, growing.shapeToKeep(i, behind.shape)}, own);
+    if (keeps.ok())
+      continue;
+    if (before.type == behind.type)
+      growing.note(i, before.shape, behind.shape);
+    if (all.ok())
+      all = std::move(keeps);
+  }
+  return all;
+}
+
+Status loop(NodeImporter &n) {
+  const onnx::GraphProto *body = n.attrGraph("body");
+  if (!body)
+    return success(); // recorded in n.errors
+  FUSEC_TRY(std::vector<TypedShape> types, inputsOfBody(n));
   if (neverRuns(n))
     return initialValues(n, *body, std::move(types));
+  const std::vector<TypedShape> given = types;
+  const size_t carried = given.size() - 2;
+  std::vector<ValueId> in = n.ids();
+  in.resize(carried + 2, kNoValue);
+  for (size_t i = 0; i < 2; ++i)
+    if (in[i] != kNoValue)
+      in[i] = n.reshape(in[i], {});
+  GrowingValues growing(n);
+  if (!growing.empty()) {
+    const auto most = n.peek(0);
+    FUSEC_CHECK(growing.keep(in, types, most ? std::optional((*most)[0]) : std::nullopt));
+  }
   const size_t sizesAround = n.graphBuilder().dataSizes.size();
-  auto imported = n.graphBuilder().importSubgraph(*body, types, n.name(), rangeOfTrip(n));
+  auto imported = n.graphBuilder().importSubgraph(
+      *body, types, n.name(), rangeOfTrip(n),
+      [&](const std::vector<ValueId> &inputs) { return growing.read(*body, inputs); });
   auto askWhetherRuns = [&] { // one that never does is served whatever its body is
     n.ask(n.id(0));
     n.ask(n.id(1));
@@ -198,16 +261,16 @@ Status loop(NodeImporter &n) {
     return n.fail(Diag::BadGraph, kLoopOutputs);
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
-  std::vector<Shape> outs; // what Graph reads of them: the first size of a scan output
-  for (size_t i = 0; i < carried; ++i) {
-    Status keeps = keepsShape(n, i, types[i + 2], typeOf(n, region.outputs[i + 1]));
-    if (!keeps.ok()) {
-      askWhetherRuns();
-      return keeps;
-    }
-    outs.emplace_back();
+  if (Status keep = carriedKeepShapes(n, region, growing, given, sizesAround); !keep.ok()) {
+    askWhetherRuns();
+    return keep;
   }
+  FUSEC_TRY(const std::vector<ValueId> lengths, growing.handOn(region));
   FUSEC_CHECK(hasOuterSizes(n, region, sizesAround));
+  region.outputs.insert(region.outputs.begin() + static_cast<std::ptrdiff_t>(1 + carried),
+                        lengths.begin(), lengths.end());
+  std::vector<Shape> outs(in.size() -
+                          2); // what Graph reads of them: the first size of a scan output
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
   auto trips = n.numOutputs() > carried && n.has(0) ? n.known(0) : n.peek(0);
   auto start = n.peekInts(1);
@@ -222,20 +285,21 @@ Status loop(NodeImporter &n) {
     const DimExpr most = trips                                  ? max((*trips)[0], DimExpr(0))
                          : declared && !declared->shape.empty() ? declared->shape[0]
                                                                 : DimExpr(INT64_MAX);
-    return stackedByData(n, std::move(region), carried, most, goesOn);
+    FUSEC_TRY(std::vector<ValueId> made,
+              stackedByData(n, std::move(region), std::move(in), carried, most, goesOn));
+    return giveResults(n, growing, std::move(made));
   }
   for (size_t i = carried; i < n.numOutputs(); ++i) {
     const DimExpr &count = (*trips)[0];
     outs.push_back({count.range(n.symbols()).min < 0 ? max(count, DimExpr(0)) : count});
   }
-  std::vector<ValueId> in = n.ids();
-  in.resize(std::max<size_t>(in.size(), 2), kNoValue);
-  for (size_t i = 0; i < 2; ++i)
-    if (in[i] != kNoValue)
-      in[i] = n.reshape(in[i], {});
   std::vector<Region> regions;
   regions.push_back(std::move(region));
-  return n.finish(OpKind::Loop, std::move(in), {}, std::move(outs), std::move(regions));
+  if (growing.empty())
+    return n.finish(OpKind::Loop, std::move(in), {}, std::move(outs), std::move(regions));
+  FUSEC_TRY(std::vector<ValueId> made,
+            n.emit(OpKind::Loop, std::move(in), {}, std::move(outs), std::move(regions)));
+  return giveResults(n, growing, std::move(made));
 }
 
 Status scan(NodeImporter &n) {
@@ -294,7 +358,10 @@ Status scan(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
-     "carried values keep their shape; scan outputs need a bound on the number of trips", 0b11},
+     "carried values change one size at most; scan outputs and values that grow need a bound on "
+     "the number "
+     "of trips",
+     0b11},
     {"Scan", 9, kNewestOpset, 1, -1, -1, scan},
 };
 

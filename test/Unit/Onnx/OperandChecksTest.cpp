@@ -193,7 +193,8 @@ TEST_CASE("a loop that never runs makes its initial values") {
   CHECK(complaint(loopOf({"zero", "", "x"}, "n")) == "f32[n]\nf32[0,n]\n");
 }
 
-TEST_CASE("what a loop carries must not grow in runs that have elements") {
+TEST_CASE(
+    "what a loop carries grows where it has elements, and where it has none its sizes agree") {
   auto carried = [](const std::string &op) {
     ModelMaker m;
     m.input("x", {"n"}).input("w", {"m"}).output("y").ints("trips", {4}, true);
@@ -213,7 +214,7 @@ TEST_CASE("what a loop carries must not grow in runs that have elements") {
       attribute(n, "axis", 0);
     return complaint(m);
   };
-  CHECK(carried("Concat") == "carried value 0 grows from f32[n] to f32[n + m]\n");
+  CHECK(carried("Concat") == "f32[y_d0]\n");
   CHECK(carried("Add") == "f32[n]\n");
 }
 

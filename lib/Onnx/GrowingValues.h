@@ -1,0 +1,57 @@
+#pragma once
+#include "Onnx/GraphBuilder.h"
+
+namespace fusec {
+
+/// What a Loop carries that changes its size along one axis, as a list to which each trip appends. It is kept in a
+/// tensor as long as it may become, beside its length, a further carried value: in front of each trip, and behind the
+/// loop, the length becomes a size that depends on data, and the first elements are what the body and the model read.
+///
+/// Which values these are shows behind the body, which is imported with the sizes in front of the loop at first: the
+/// import is repeated then (GraphBuilder::growing).
+class GrowingValues {
+public:
+  /// The values of Loop `n` that earlier rounds found to grow.
+  explicit GrowingValues(NodeImporter &n);
+
+  bool empty() const { return values.empty(); }
+  size_t size() const { return values.size(); }
+  /// Puts the kept tensors in place of the carried ones among `operands`, with the lengths behind, and their types into
+  /// `types`, of the body's inputs. `trips`: at most; UnsupportedShape where a bound is missing.
+  Status keep(std::vector<ValueId> &operands, std::vector<TypedShape> &types,
+              const std::optional<DimExpr> &trips);
+  /// In the body: its own inputs, of the region's.
+  Result<std::vector<ValueId>> read(const onnx::GraphProto &body,
+                                    const std::vector<ValueId> &inputs);
+  /// Shapes of carried value `index` in the body: of its input, where `shape` is that of the region's, and of its
+  /// output, which a trip may change in what grows alone.
+  Shape shapeOfInput(size_t index, Shape shape) const;
+  Shape shapeToKeep(size_t index, Shape out) const;
+  /// Behind the body: puts kept tensors among the region's outputs, and returns the lengths, which follow what is
+  /// carried. A value that grows by more than is known asks for another round.
+  Result<std::vector<ValueId>> handOn(Region &region);
+  /// Behind the loop: the values among `made`, its outputs, in place of what was kept; without lengths.
+  Status finish(std::vector<ValueId> &made);
+
+  /// Carried value `index`, of shape `in` in front of a trip and `out` behind it: whether it changes along one axis
+  /// alone, which the next round then knows.
+  bool note(size_t index, const Shape &in, const Shape &out);
+
+private:
+  struct GrowingValue {
+    size_t index; // among what is carried
+    size_t axis;
+    std::optional<DimExpr> perTrip;
+    DimExpr most = 0, behind = 0, inTrip = 0; // sizes: kept, found by the loop, in front of a trip
+  };
+
+  /// The first `size` elements of `axis`; x has as many.
+  Result<ValueId> first(ValueId x, size_t axis, const DimExpr &size);
+  Result<ValueId> kept(ValueId x, const GrowingValue &value);
+
+  NodeImporter &n;
+  std::vector<GrowingValue> values;
+  size_t carried; // by the model's node
+};
+
+} // namespace fusec
