@@ -102,7 +102,7 @@ class UNet(nn.Module):
 
 
 def unet(scale):
-    return ofImage(scale, images.settled(UNet(8), 32), lambda m, image: m(image),
+    return ofImage(scale, images.settled(UNet(4 * scale.layers), 32), lambda m, image: m(image),
                    {"mask": ["batch", 2, "height", "width"]}, least=16)
 
 

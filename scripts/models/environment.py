@@ -43,9 +43,19 @@ def enterThere():
     sys.exit("no Python environment: scripts/setup makes build/venv")
 
 
-def program(name):
-    """The path of one of our own programs; scripts/test and scripts/demo build them."""
-    path = os.path.join(root, "build", preset, "bin", name)
+def built(*names):
+    """The path of what a build has made; scripts/test and scripts/demo build."""
+    path = os.path.join(root, "build", preset, *names)
     if not os.path.exists(path):
         sys.exit(f"{path} is missing: build it with cmake --preset {preset} && cmake --build build/{preset}")
     return path
+
+
+def program(name):
+    """The path of one of our own programs."""
+    return built("bin", name)
+
+
+def library():
+    """The path of the runtime, for fusert.py."""
+    return built("libfusert", "libfusert.so")

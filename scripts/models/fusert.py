@@ -1,7 +1,9 @@
-"""The runtime's C API (include/fusec/runtime.h) from Python, as far as the scripts for GPUs need it: models, contexts,
+"""The runtime's C API (include/fusec/runtime.h) from Python, as far as the scripts need it: models, contexts, caches,
 runs with arrays or with addresses of device memory."""
 
 import ctypes as c
+import functools
+import json
 
 import numpy
 
@@ -31,7 +33,15 @@ class ContextOptions(c.Structure):
 
 class ModelInfo(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("name", c.c_char_p), ("producer", c.c_char_p), ("target", c.c_char_p),
-                ("inputs", c.c_size_t), ("outputs", c.c_size_t)]
+                ("inputs", c.c_size_t), ("outputs", c.c_size_t), ("symbols", c.c_size_t), ("kernels", c.c_size_t),
+                ("steps", c.c_size_t), ("weight_bytes", c.c_uint64), ("code_bytes", c.c_uint64),
+                ("programs", c.c_size_t), ("inferred", c.c_size_t), ("size_rules", c.c_size_t),
+                ("computed", c.c_size_t), ("caches", c.c_size_t)]
+
+
+class CacheInfo(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("input", c.c_size_t), ("output", c.c_size_t), ("axis", c.c_int32),
+                ("grows", c.c_int32)]
 
 
 class ValueInfo(c.Structure):
@@ -74,6 +84,7 @@ class Model:
         self.target = info.target.decode()
         self.inputs = [self.value("input", i) for i in range(info.inputs)]
         self.outputs = [self.value("output", i) for i in range(info.outputs)]
+        self.caches = [self.cache(i) for i in range(info.caches)]
 
     def value(self, which, index):
         """Name and element type."""
@@ -81,23 +92,46 @@ class Model:
         self.library.call(f"get_{which}_info", self.handle, c.c_size_t(index), c.byref(info))
         return info.name.decode(), TYPES[info.type]
 
+    def cache(self, index):
+        """Names of an input and of the output that continues it, the axis of rows, whether there are more of them."""
+        info = sized(CacheInfo)
+        self.library.call("get_cache_info", self.handle, c.c_size_t(index), c.byref(info))
+        return self.inputs[info.input][0], self.outputs[info.output][0], info.axis, bool(info.grows)
+
     def unload(self):
         self.library.call("unload", self.handle)
 
 
 class Context:
-    """stream: of the GPU's driver, as a number."""
+    """stream: of the GPU's driver, as a number. counters: of simulated GPUs."""
 
-    def __init__(self, model, stream=None, threads=1):
+    def __init__(self, model, stream=None, threads=1, counters=False):
         self.model, self.library, self.handle = model, model.library, c.c_uint64()
-        options = sized(ContextOptions, stream=stream, threads=threads)
+        options = sized(ContextOptions, stream=stream, threads=threads, counters=int(counters))
         self.library.call("context_create", model.handle, c.byref(options), c.byref(self.handle))
 
     def setShapes(self, shapes):
         """One a model's input."""
+        self.library.call("set_shapes", *self.shapeArguments(shapes))
+
+    def shapeArguments(self, shapes):
         dims = [(c.c_int64 * max(len(shape), 1))(*shape) for shape in shapes]
         array = (Shape * len(shapes))(*(Shape(len(shape), values) for shape, values in zip(shapes, dims)))
-        self.library.call("set_shapes", self.handle, array, c.c_size_t(len(shapes)))
+        return self.handle, array, c.c_size_t(len(shapes))
+
+    def preparedShapes(self, shapes, call="set_shapes"):
+        """The same as a function that does no more than call the runtime, and gives the status. call: another of its
+        functions."""
+        return functools.partial(getattr(self.library.calls, "fusert_" + call), *self.shapeArguments(shapes))
+
+    def shareCaches(self, rows):
+        self.library.call("share_caches", self.handle, c.c_int64(rows))
+
+    def counters(self):
+        """What each kernel has done so far: a dictionary for each."""
+        text = c.c_char_p()
+        self.library.call("counters_json", self.handle, c.byref(text))
+        return json.loads(text.value)["kernels"]
 
     def outputShape(self, index):
         dims, rank = (c.c_int64 * 64)(), c.c_int32(64)

@@ -57,6 +57,12 @@ def shapes(description, sizes):
     return {name: [extent(entry, sizes) for entry in value["shape"]] for name, value in description["inputs"].items()}
 
 
+def caches(description):
+    """Inputs that have a row for each token of the past."""
+    past = {name for name, one in description["symbols"].items() if one["kind"] == "past"}
+    return [name for name, value in description["inputs"].items() if past & set(value["shape"])]
+
+
 def feeds(description, sizes, seed=0):
     """Random inputs of these sizes: symbol -> size."""
     return feedsOf(description, shapes(description, sizes), seed)

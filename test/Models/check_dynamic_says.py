@@ -40,11 +40,29 @@ expect(script.difference(infinite, infinite)[0], 0)
 script.environment.program = lambda name: "sleep"
 checked = object.__new__(script.Checked)
 checked.path, checked.bundle, checked.failures = "60", "60", []
+checked.caches, checked.counting = [], ()
 checked.arguments = types.SimpleNamespace(seconds=0.1, target="host", sims=False)
 real, script.call = script.call, lambda command, seconds: real(["sleep", "60"], seconds)
 expect(checked.compile(), False)
 expect(checked.compiled, "timed out: no end within 0.1 s")
 row = {"network": "net", "exporter": "dynamo", "compiled": checked.compiled, "outcomes": {}, "odd": {}, "worst": 0,
-       "failures": []}
+       "caches": None, "failures": []}
 expect(script.table([row]).splitlines()[-1],
        "0 of 1 compile, 0 of them with nothing wrong. Timed out, in part or as a whole: net.dynamo.")
+
+# What ONNX Runtime computes is refused for a reason, or it is a failure.
+said = {"dimension 1 of input 'ids' is 4 ('n'), given is 3": "refused by us alone: two sizes of one name",
+        "node 'view' (Reshape): the element counts must be equal: 'n' is 3 and 4":
+            "refused by us alone, for no reason that is listed"}
+for words, wanted in said.items():
+    expect(script.refusedAlone(f"error[E3202] {words}"), wanted)
+checked.description = {"symbols": {"n": {"kind": "length", "least": 1, "most": 8}},
+                       "inputs": {"x": {"type": "float32", "shape": ["n"], "values": "normal"}}}
+checked.arguments.seed = 1
+checked.expectedOfOdd = lambda feeds: {}
+for words, wanted in said.items():
+    checked.odd, checked.failures = script.collections.Counter(), []
+    checked.compare = lambda feeds, right, target: ("refused", f"error[E3202] {words}")
+    checked.runOdd()
+    expect(dict(checked.odd), {wanted: 2})
+    expect(len(checked.failures), 0 if ":" in wanted else 2)
