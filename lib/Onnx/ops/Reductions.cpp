@@ -79,6 +79,38 @@ Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
   return success();
 }
 
+/// Whether reducing along one axis after the other is reducing along all of them.
+bool isInSteps(OpKind op) { return op != OpKind::ReduceLogSum && op != OpKind::ReduceSumSquare; }
+
+/// Reduces along the axes that a run names, and keeps these with a size of 1, one axis after the other: behind x along
+/// an axis stands what it reduces to, and the data says which of them are taken, and how many these are:
+///   gather(concat(x, reduce(x, d)), where(d in axes, size of d, 0) + (0, 1, ...))
+Status reduceByData(NodeImporter &n) {
+  Compose c(n);
+  FUSEC_CHECK(requireAxes(n, n.id(1)));
+  const ValueId zero = c.integer(0);
+  ValueId made = n.id(0);
+  for (int64_t axis = 0; axis < n.rank(0); ++axis) {
+    const auto place = static_cast<size_t>(axis);
+    if (n.shape(0)[place].isConst(1))
+      continue;
+    FUSEC_TRY(const ValueId fromFront, c.binary(OpKind::Equal, n.id(1), c.integer(axis)));
+    FUSEC_TRY(const ValueId fromEnd, c.binary(OpKind::Equal, n.id(1), c.integer(axis - n.rank(0))));
+    FUSEC_TRY(const ValueId isIt, c.binary(OpKind::Or, fromFront, fromEnd));
+    FUSEC_TRY(ValueId named, c.reduce(OpKind::ReduceMax, c.cast(isIt, DType::I64), {0}));
+    named = c.cast(named, DType::Bool);
+    FUSEC_TRY(const ValueId all, c.extent(n.id(0), axis));
+    FUSEC_TRY(const ValueId count, c.where(named, c.integer(1), all));
+    FUSEC_TRY(const DimExpr size, n.dataSize(count, max(n.shape(0)[place], DimExpr(1)), 0, place));
+    FUSEC_TRY(const ValueId first, c.where(named, all, zero));
+    FUSEC_TRY(const ValueId places, c.binary(OpKind::Add, c.iota(size), first));
+    FUSEC_TRY(const ValueId reduced, c.reduce(*parseOpKind(n.op()), made, {axis}, true));
+    FUSEC_TRY(made, c.gather(c.concat({made, reduced}, axis), places, axis));
+  }
+  n.result(0, made);
+  return success();
+}
+
 Status reduce(NodeImporter &n) {
   if (n.type(0) == DType::Bool && n.opset() < 20)
     return n.mismatch("the operand must be a number");
@@ -97,6 +129,10 @@ Status reduce(NodeImporter &n) {
         fromInput = sets[0];
     } else if (!fromInput && n.shape(1).size() == 1)
       fromInput = std::vector<int64_t>{};
+    const bool namesSome = n.shape(1).size() == 1 && n.shape(1)[0].range(n.symbols()).min >= 1;
+    if (!fromInput && keep && namesSome && n.type(1) == DType::I64 &&
+        isInSteps(*parseOpKind(n.op())))
+      return reduceByData(n);
     if (!fromInput)
       return n.needsConstant("the axes are a run-time value; they must be constant", {1});
     list = *fromInput;
