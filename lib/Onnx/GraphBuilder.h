@@ -68,8 +68,10 @@ struct ImportFrame {
 /// How a value that a Loop carries changes its size in a trip.
 struct Growth {
   size_t axis;
-  std::optional<DimExpr> perTrip; // at most; nothing where that is not known
+  std::optional<DimExpr>
+      perTrip; // at most, over sizes around the loop; nothing where that is not known
 };
+using Growths = std::map<size_t, Growth>; // by the value's number among what is carried
 
 /// What a second import of the same model takes over from the first.
 struct ImportMemory {
@@ -80,8 +82,9 @@ struct ImportMemory {
   std::map<std::string, std::string> fixedInputs;
   bool allFixed = false;              // so are all inputs with a default value
   std::set<std::string> lostDefaults; // inputs whose initialisers do not fit what --shape says
-  /// The carried values that do not keep their sizes, by the loop's name.
-  std::map<std::string, std::map<size_t, Growth>> growing;
+  /// The carried values that do not keep their sizes, by the loop: its body, and its name, which tells calls of a
+  /// function apart.
+  std::map<std::pair<const onnx::GraphProto *, std::string>, Growths> growing;
 };
 
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
@@ -162,9 +165,13 @@ public:
   /// The symbols in what such a value holds; nullptr for any other.
   const std::set<SymbolId> *beyondLimit(ValueId id) const;
   bool foundFixed = false;
-  /// What is known of the values that grow in loop `name`; an import that adds to it is to be repeated.
-  std::map<size_t, Growth> &growing(const std::string &name) { return memory.growing[name]; }
+  /// What is known of the values that grow in the loop of this body; an import that adds to it is to be repeated, and
+  /// what it found of sizes is forgotten.
+  Growths &growing(const onnx::GraphProto &body, const std::string &name) {
+    return memory.growing[{&body, name}];
+  }
   bool foundGrowth = false;
+  std::vector<DimExpr> grownSizes; // of such values, in trips and behind their loops
   bool hasDefaults() const { return defaults.size() > memory.lostDefaults.size(); }
   /// The first node that was refused, and why, as a rule on sizes that might be 0; nothing where none was.
   std::optional<SizeRule> firstRefusal() const;

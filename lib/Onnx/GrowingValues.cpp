@@ -6,9 +6,9 @@
 
 namespace fusec {
 
-GrowingValues::GrowingValues(NodeImporter &n)
-    : n(n), carried(n.numInputs() < 2 ? 0 : n.numInputs() - 2) {
-  for (const auto &[index, growth] : n.graphBuilder().growing(n.name()))
+GrowingValues::GrowingValues(NodeImporter &n, const onnx::GraphProto &body)
+    : n(n), body(body), carried(n.numInputs() < 2 ? 0 : n.numInputs() - 2) {
+  for (const auto &[index, growth] : n.graphBuilder().growing(body, n.name()))
     if (index < carried)
       values.push_back({index, growth.axis, growth.perTrip});
 }
@@ -35,17 +35,26 @@ bool GrowingValues::note(size_t index, const Shape &in, const Shape &out) {
       return false;
     axis = a;
   }
-  auto &known = n.graphBuilder().growing(n.name());
+  Growths &known = n.graphBuilder().growing(body, n.name());
   if (!axis || known.count(index))
     return false;
   Growth growth{*axis, DimExpr(0)};
   if (mostBeyond(out[*axis], in[*axis], n.symbols()) > 0)
-    growth.perTrip = out[*axis] - in[*axis];
+    growth.perTrip = atBounds(out[*axis] - in[*axis], n.symbols());
   if (isTooLarge(*growth.perTrip))
     growth.perTrip.reset();
   known.emplace(index, std::move(growth));
   n.graphBuilder().foundGrowth = true;
   return true;
+}
+
+bool GrowingValues::hasGrown(const DimExpr &size) const {
+  GraphBuilder &builder = n.graphBuilder();
+  const std::set<SymbolId> used = symbolsOf({builder.solver().canonical(size)});
+  return std::ranges::any_of(builder.grownSizes, [&](const DimExpr &grown) {
+    return std::ranges::any_of(symbolsOf({builder.solver().canonical(grown)}),
+                               [&](SymbolId s) { return used.count(s) != 0; });
+  });
 }
 
 Result<ValueId> GrowingValues::first(ValueId x, size_t axis, const DimExpr &size) {
@@ -77,6 +86,7 @@ Status GrowingValues::keep(std::vector<ValueId> &operands, std::vector<TypedShap
     else if (v.perTrip && trips)
       bound = size + max(*v.perTrip, DimExpr(0)) * max(*trips, DimExpr(0));
     v.behind = n.newSize(isTooLarge(bound) ? DimExpr(INT64_MAX) : bound, v.index, v.axis);
+    n.graphBuilder().grownSizes.push_back(v.behind);
     v.most = atBounds(v.behind, n.symbols());
     if (v.most.isConst(INT64_MAX))
       return n.needsConstant("carried value " + std::to_string(v.index) +
@@ -94,8 +104,7 @@ Status GrowingValues::keep(std::vector<ValueId> &operands, std::vector<TypedShap
   return success();
 }
 
-Result<std::vector<ValueId>> GrowingValues::read(const onnx::GraphProto &body,
-                                                 const std::vector<ValueId> &inputs) {
+Result<std::vector<ValueId>> GrowingValues::read(const std::vector<ValueId> &inputs) {
   std::vector<ValueId> own(inputs.begin(), inputs.end() - static_cast<std::ptrdiff_t>(size()));
   for (size_t i = 0; i < size(); ++i) {
     GrowingValue &v = values[i];
@@ -103,6 +112,7 @@ Result<std::vector<ValueId>> GrowingValues::read(const onnx::GraphProto &body,
     const int place = static_cast<int>(input);
     const std::string name = place < body.input_size() ? body.input(place).name() : n.name();
     v.inTrip = n.graphBuilder().newDataSize(nameOfSize(name, v.axis), v.most);
+    n.graphBuilder().grownSizes.push_back(v.inTrip);
     FUSEC_TRY([[maybe_unused]] const ValueId told, n.tellSize(v.inTrip, inputs[own.size() + i]));
     FUSEC_TRY(own[input],
               first(inputs[input], v.axis, n.graphBuilder().solver().canonical(v.inTrip)));
@@ -124,6 +134,36 @@ Shape GrowingValues::shapeToKeep(size_t index, Shape out) const {
   return out;
 }
 
+/// The size where those that other nodes tell of the data are as large as they may be, but for `own`.
+static DimExpr withoutOthers(DimExpr size, const std::set<SymbolId> &own,
+                             const std::vector<Symbol> &symbols) {
+  constexpr int kMostDepth = 8; // sizes whose bounds hang on such sizes
+  for (int depth = 0; depth < kMostDepth && !isTooLarge(size); ++depth)
+    size = size.substitute([&](SymbolId s) {
+      const Symbol &symbol = symbols[static_cast<size_t>(s)];
+      return symbol.isDataDependent() && own.count(s) == 0 ? std::optional(*symbol.bound)
+                                                           : std::nullopt;
+    });
+  return size;
+}
+
+void GrowingValues::noteGrowth(const GrowingValue &v, const DimExpr &size, const DimExpr &before) {
+  if (!v.perTrip)
+    return;
+  const std::set<SymbolId> own = symbolsOf({before});
+  const auto hasOwn = [&](const DimExpr &e) {
+    return std::ranges::any_of(symbolsOf({e}), [&](SymbolId s) { return own.count(s) != 0; });
+  };
+  const DimExpr most = withoutOthers(size, own, n.symbols());
+  if (mostBeyond(most, hasOwn(most) ? before + *v.perTrip : *v.perTrip, n.symbols()) <= 0)
+    return;
+  // What is more by its own size, as where it doubles, is more in every trip: there is no bound.
+  const DimExpr added = hasOwn(most) ? most - before : most;
+  n.graphBuilder().growing(body, n.name()).at(v.index).perTrip =
+      hasOwn(added) || isTooLarge(added) ? std::nullopt : std::optional(added);
+  n.graphBuilder().foundGrowth = true;
+}
+
 Result<std::vector<ValueId>> GrowingValues::handOn(Region &region) {
   GraphBuilder &builder = n.graphBuilder();
   std::vector<ValueId> lengths;
@@ -132,10 +172,7 @@ Result<std::vector<ValueId>> GrowingValues::handOn(Region &region) {
       ValueId &made = region.outputs[v.index + 1];
       const DimExpr size = builder.solver().canonical(n.shapeOf(made)[v.axis]),
                     before = builder.solver().canonical(v.inTrip);
-      if (v.perTrip && mostBeyond(size, before + *v.perTrip, n.symbols()) > 0) {
-        builder.growing(n.name()).at(v.index).perTrip.reset();
-        builder.foundGrowth = true;
-      }
+      noteGrowth(v, size, before);
       FUSEC_TRY(lengths.emplace_back(), Compose(n).extent(made, static_cast<int64_t>(v.axis)));
       FUSEC_TRY(made, kept(made, v));
     }

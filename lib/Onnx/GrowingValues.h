@@ -12,7 +12,7 @@ namespace fusec {
 class GrowingValues {
 public:
   /// The values of Loop `n` that earlier rounds found to grow.
-  explicit GrowingValues(NodeImporter &n);
+  GrowingValues(NodeImporter &n, const onnx::GraphProto &body);
 
   bool empty() const { return values.empty(); }
   size_t size() const { return values.size(); }
@@ -21,8 +21,7 @@ public:
   Status keep(std::vector<ValueId> &operands, std::vector<TypedShape> &types,
               const std::optional<DimExpr> &trips);
   /// In the body: its own inputs, of the region's.
-  Result<std::vector<ValueId>> read(const onnx::GraphProto &body,
-                                    const std::vector<ValueId> &inputs);
+  Result<std::vector<ValueId>> read(const std::vector<ValueId> &inputs);
   /// Shapes of carried value `index` in the body: of its input, where `shape` is that of the region's, and of its
   /// output, which a trip may change in what grows alone.
   Shape shapeOfInput(size_t index, Shape shape) const;
@@ -33,6 +32,8 @@ public:
   /// Behind the loop: the values among `made`, its outputs, in place of what was kept; without lengths.
   Status finish(std::vector<ValueId> &made);
 
+  /// Whether a size is one of a value that grows, in this loop or in one in its body, or follows from it.
+  bool hasGrown(const DimExpr &size) const;
   /// Carried value `index`, of shape `in` in front of a trip and `out` behind it: whether it changes along one axis
   /// alone, which the next round then knows.
   bool note(size_t index, const Shape &in, const Shape &out);
@@ -48,8 +49,11 @@ private:
   /// The first `size` elements of `axis`; x has as many.
   Result<ValueId> first(ValueId x, size_t axis, const DimExpr &size);
   Result<ValueId> kept(ValueId x, const GrowingValue &value);
+  /// A trip leaves `size` elements where there were `before`: more of them than is known is for the next round.
+  void noteGrowth(const GrowingValue &v, const DimExpr &size, const DimExpr &before);
 
   NodeImporter &n;
+  const onnx::GraphProto &body;
   std::vector<GrowingValue> values;
   size_t carried; // by the model's node
 };

@@ -56,6 +56,14 @@ std::optional<DimExpr> integers(Op op, const DimExpr &a, const DimExpr &b,
   return op == Op::Div ? quotient : a - quotient * b;
 }
 
+/// Whether it is known within a run alone, where no program computes it.
+bool dependsOnData(const DimExpr &size, const std::vector<Symbol> &symbols) {
+  std::vector<SymbolId> used;
+  size.collectSymbols(used);
+  return std::ranges::any_of(
+      used, [&](SymbolId s) { return symbols[static_cast<size_t>(s)].isDataDependent(); });
+}
+
 } // namespace
 
 Id HostNumbers::add(Number n) {
@@ -131,19 +139,6 @@ std::optional<Id> HostNumbers::fold(const Instr &i) {
   return isFloat(i.type) ? real(i.type, made.real) : integer(i.type, made.integer);
 }
 
-std::optional<DimExpr> HostNumbers::shortIntegers(Op op, const std::array<Id, 3> &args) {
-  std::array<DimExpr, 2> operands{*expression(args[0]), *expression(args[1])};
-  auto made = integers(op, operands[0], operands[1], symbols);
-  if (!made || !isTooLarge(*made, kLargestSizeOfModel))
-    return made;
-  constexpr DimSize kLong{kLargestSizeOfModel.depth / 2, kLargestSizeOfModel.nodes / 4};
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (isTooLarge(operands[k], kLong))
-      if (const auto symbol = newSymbol(args[k], follower))
-        operands[k] = *symbol;
-  return integers(op, operands[0], operands[1], symbols);
-}
-
 /// A comparison, or a cast to bool, that has one result for all values of the symbols.
 std::optional<Id> HostNumbers::decided(const Instr &i) {
   const auto &a = expression(i.args[0]);
@@ -205,15 +200,22 @@ std::optional<Id> HostNumbers::apply(Op op, DType type, std::array<Id, 3> args) 
   if (isInteger(type) && a) {
     if (op == Op::Cast)
       return integer(type, *a);
-    if (args[1] >= 0 && expression(args[1]) && op != Op::Select)
-      if (auto made = shortIntegers(op, args))
-        return integer(type, std::move(*made));
+    if (const auto &b = args[1] < 0 ? std::nullopt : expression(args[1]); b && op != Op::Select)
+      if (auto made = integers(op, *a, *b, symbols)) {
+        if (!isTooLarge(*made, kLargestSizeOfModel) || dependsOnData(*made, symbols))
+          return integer(type, std::move(*made));
+        n.tooLarge = std::move(made); // left to a program
+      }
   }
   const auto &fraction = at(args[0]).fraction;
   if (isInteger(type) && op == Op::Cast && fraction && fraction->limits.empty())
     return integer(type, wholePart(*fraction, symbols));
+  if (!n.tooLarge && isInteger(type))
+    n.tooLarge = at(args[0]).tooLarge ? at(args[0]).tooLarge
+                 : args[1] >= 0       ? at(args[1]).tooLarge
+                                      : std::nullopt;
   if (n.depth > kMaxDepth)
-    return std::nullopt;
+    return n.tooLarge ? std::optional(integer(type, *n.tooLarge)) : std::nullopt;
   n.range = fusec::rangeOf(n.instr, this->type(args[0]), ranges, symbols);
   if (isFloat(type) && op == Op::Cast && a) {
     n.fraction = exactIn(type, {*a, 1, false}, symbols);

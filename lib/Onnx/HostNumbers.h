@@ -22,8 +22,6 @@ public:
   HostNumbers(std::vector<Symbol> &symbols, SizeSolver &solver)
       : symbols(symbols), solver(solver) {}
 
-  /// What follows is made for this node.
-  void begin(const std::string &node) { follower = node; }
   Id integer(DType type, DimExpr value); // or bool: 0 or 1
   Id real(DType type, double value);
   /// One that has no value: a choice must not take it, or there is none.
@@ -62,13 +60,12 @@ private:
     DimNumberRange range;
     std::optional<FloatFraction> fraction;
     int depth = 0;
+    std::optional<DimExpr> tooLarge = std::nullopt; // it, or what it is made of, as an expression
   };
 
   const Number &at(Id x) const { return numbers[static_cast<size_t>(x)]; }
   Id add(Number n);
   std::optional<Id> fold(const DimProgram::Instr &instr);
-  /// An operation on two expressions as one. Where it would be too large, the long ones become symbols first.
-  std::optional<DimExpr> shortIntegers(Op op, const std::array<Id, 3> &args);
   std::optional<Id> decided(const DimProgram::Instr &instr);
   std::optional<Id> chosen(const DimProgram::Instr &instr);
   std::optional<DimExpr> newSymbol(Id x, const std::string &node);
@@ -79,7 +76,6 @@ private:
   std::unordered_multimap<size_t, Id> byHash;
   std::unordered_map<Id, DimExpr> sizes; // that were asked for
   std::set<SymbolId> madeSymbols;
-  std::string follower;
 };
 
 } // namespace fusec

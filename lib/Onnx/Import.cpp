@@ -103,6 +103,7 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
   // Each repetition knows more of the sizes or takes inputs for constants: most of both shows at once.
   constexpr int kMostRounds = 16, kMostSizeRounds = 100;
   for (int round = 0, sizeRounds = 0;; ++round) {
+    const SizeSolver sizes = memory.sizes;
     GraphBuilder builder(path, options, memory);
     imported = builder.run(model);
     if (warnings)
@@ -110,11 +111,15 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     // What nodes imply does not help where an input or an initialiser was refused.
     if (!imported.ok() && !builder.usable)
       break;
+    // With a value that grows a loop's body asks something else of sizes.
+    if (builder.foundGrowth && round < kMostRounds) {
+      memory.sizes = sizes;
+      continue;
+    }
     const bool isContradiction = !imported.ok() && builder.foundContradiction;
     const bool foundSizes = !isContradiction && memory.sizes.endRound();
     const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
-    const bool goesOn =
-        foundSizes || (round < kMostRounds && (builder.foundFixed || builder.foundGrowth));
+    const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
     const bool leadsNowhere = isContradiction || isEndless || (!imported.ok() && !goesOn);
     if (leadsNowhere) {
       auto refused = imported.ok() ? memory.sizes.lastSolved() : builder.firstRefusal();
@@ -125,6 +130,7 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
           ignored.reset();
         else if (!ignored)
           ignored = wrongDeclaration(path, imported);
+        memory.growing.clear(); // over symbols that are no more
         round = sizeRounds = 0;
         continue;
       }

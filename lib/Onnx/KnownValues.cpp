@@ -173,7 +173,6 @@ bool KnownValues::mayFollow(const Node &node) const {
 
 std::vector<std::optional<Elements>> KnownValues::follow(const Node &node) {
   std::vector<std::optional<Elements>> made(node.outputs.size());
-  numbers.begin(node.name);
   if (node.op == OpKind::Loop)
     made = followLoop(*this, node);
   else if (!mayFollow(node))

@@ -59,9 +59,10 @@ bool mustChange(const NodeImporter &n, const DimExpr &size, const DimExpr &next)
 }
 
 /// Carried value `i` has the type `in` before a trip and `out` behind it. One of its sizes that hangs on what a trip's
-/// data says (`own`: as hasOuterSizes) is asked to stay, unless the user bounds what it may become.
+/// data says (`own`: as hasOuterSizes) is asked to stay, unless the user bounds what it may become, or another value's
+/// growth is in it.
 Status keepsShape(NodeImporter &n, size_t i, const TypedShape &in, const TypedShape &out,
-                  size_t own) {
+                  size_t own, const GrowingValues &growing) {
   if (in.type != out.type)
     return n.mismatch("carried value " + std::to_string(i) + " changes its type");
   std::string rule = "a trip must leave the sizes of what is carried as they are";
@@ -70,7 +71,7 @@ Status keepsShape(NodeImporter &n, size_t i, const TypedShape &in, const TypedSh
     const DimExpr &size = in.shape[axis], &next = out.shape[axis];
     if (size == next)
       continue;
-    keeps = !mustChange(n, size, next);
+    keeps = !mustChange(n, size, next) && !growing.hasGrown(next);
     if (!haveInner(n, symbolsOf({next}), own))
       continue;
     const std::string name = n.nameOfNewSize(i, axis);
@@ -216,7 +217,7 @@ Status carriedKeepShapes(NodeImporter &n, const Region &region, GrowingValues &g
     TypedShape before = given[i + 2], behind = typeOf(n, region.outputs[i + 1]);
     before.shape = growing.shapeOfInput(i, std::move(before.shape));
     Status keeps =
-        keepsShape(n, i, before, {behind.type, growing.shapeToKeep(i, behind.shape)}, own);
+        keepsShape(n, i, before, {behind.type, growing.shapeToKeep(i, behind.shape)}, own, growing);
     if (keeps.ok())
       continue;
     if (before.type == behind.type)
@@ -241,15 +242,18 @@ Status loop(NodeImporter &n) {
   for (size_t i = 0; i < 2; ++i)
     if (in[i] != kNoValue)
       in[i] = n.reshape(in[i], {});
-  GrowingValues growing(n);
+  GrowingValues growing(n, *body);
   if (!growing.empty()) {
+    constexpr int64_t kEndless = int64_t(1)
+                                 << 40; // what exporters write where a condition ends the loop
     const auto most = n.peek(0);
-    FUSEC_CHECK(growing.keep(in, types, most ? std::optional((*most)[0]) : std::nullopt));
+    const bool isBound = most && (!(*most)[0].isConst() || (*most)[0].constValue() < kEndless);
+    FUSEC_CHECK(growing.keep(in, types, isBound ? std::optional((*most)[0]) : std::nullopt));
   }
   const size_t sizesAround = n.graphBuilder().dataSizes.size();
   auto imported = n.graphBuilder().importSubgraph(
       *body, types, n.name(), rangeOfTrip(n),
-      [&](const std::vector<ValueId> &inputs) { return growing.read(*body, inputs); });
+      [&](const std::vector<ValueId> &inputs) { return growing.read(inputs); });
   auto askWhetherRuns = [&] { // one that never does is served whatever its body is
     n.ask(n.id(0));
     n.ask(n.id(1));
@@ -262,7 +266,8 @@ Status loop(NodeImporter &n) {
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
   if (Status keep = carriedKeepShapes(n, region, growing, given, sizesAround); !keep.ok()) {
-    askWhetherRuns();
+    if (!n.graphBuilder().foundGrowth)
+      askWhetherRuns();
     return keep;
   }
   FUSEC_TRY(const std::vector<ValueId> lengths, growing.handOn(region));

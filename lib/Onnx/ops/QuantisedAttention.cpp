@@ -150,7 +150,8 @@ private:
     const DimExpr one(1);
     if (mask.size() == 1)
       return keptBetween(text);
-    if (mask.size() == 2 && mask[1].isConst(1) && !total.isConst(1)) {
+    const bool isOfKeys = total.isConst(1) && !mask[0].isConst(1);
+    if (mask.size() == 2 && mask[1].isConst(1) && mask != Shape{batch, total} && !isOfKeys) {
       FUSEC_CHECK(n.sizes().broadcastsTo({mask[0]}, {batch}, text));
       return kNoValue; // it would mask all keys of a row alike
     }

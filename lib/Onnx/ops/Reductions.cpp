@@ -79,8 +79,20 @@ Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
   return success();
 }
 
-/// Whether reducing along one axis after the other is reducing along all of them.
-bool isInSteps(OpKind op) { return op != OpKind::ReduceLogSum && op != OpKind::ReduceSumSquare; }
+/// Whether reducing along one axis after the other is reducing along all of them; integers must not be rounded between.
+bool isInSteps(OpKind op, DType type) {
+  switch (op) {
+  case OpKind::ReduceSum:
+  case OpKind::ReduceProd:
+  case OpKind::ReduceMax:
+  case OpKind::ReduceMin:
+  case OpKind::ReduceL1: return true;
+  case OpKind::ReduceMean:
+  case OpKind::ReduceL2:
+  case OpKind::ReduceLogSumExp: return isFloat(type);
+  default: return false;
+  }
+}
 
 /// Reduces along the axes that a run names, and keeps these with a size of 1, one axis after the other: behind x along
 /// an axis stands what it reduces to, and the data says which of them are taken, and how many these are:
@@ -92,8 +104,6 @@ Status reduceByData(NodeImporter &n) {
   ValueId made = n.id(0);
   for (int64_t axis = 0; axis < n.rank(0); ++axis) {
     const auto place = static_cast<size_t>(axis);
-    if (n.shape(0)[place].isConst(1))
-      continue;
     FUSEC_TRY(const ValueId fromFront, c.binary(OpKind::Equal, n.id(1), c.integer(axis)));
     FUSEC_TRY(const ValueId fromEnd, c.binary(OpKind::Equal, n.id(1), c.integer(axis - n.rank(0))));
     FUSEC_TRY(const ValueId isIt, c.binary(OpKind::Or, fromFront, fromEnd));
@@ -131,7 +141,7 @@ Status reduce(NodeImporter &n) {
       fromInput = std::vector<int64_t>{};
     const bool namesSome = n.shape(1).size() == 1 && n.shape(1)[0].range(n.symbols()).min >= 1;
     if (!fromInput && keep && namesSome && n.type(1) == DType::I64 &&
-        isInSteps(*parseOpKind(n.op())))
+        isInSteps(*parseOpKind(n.op()), n.type(0)))
       return reduceByData(n);
     if (!fromInput)
       return n.needsConstant("the axes are a run-time value; they must be constant", {1});
@@ -203,7 +213,9 @@ Status softmax(NodeImporter &n) {
   return success();
 }
 
-constexpr const char *kAxes = "axes known at compile time or that fit the declared output";
+constexpr const char *kAxes =
+    "axes known at compile time, or that fit the declared output, or, with keepdims, one at least";
+constexpr const char *kKnownAxes = "axes known at compile time or that fit the declared output";
 
 constexpr OpRow kRows[] = {
     {"ArgMax", 1, kNewestOpset, 1, 1, 1, argReduce},
@@ -214,14 +226,14 @@ constexpr OpRow kRows[] = {
     {"LogSoftmax", 1, kNewestOpset, 1, 1, 1, softmax},
     {"ReduceL1", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceL2", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
-    {"ReduceLogSum", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
+    {"ReduceLogSum", 1, kNewestOpset, 1, 2, 1, reduce, kKnownAxes},
     {"ReduceLogSumExp", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceMax", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceMean", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceMin", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceProd", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
     {"ReduceSum", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
-    {"ReduceSumSquare", 1, kNewestOpset, 1, 2, 1, reduce, kAxes},
+    {"ReduceSumSquare", 1, kNewestOpset, 1, 2, 1, reduce, kKnownAxes},
     {"Softmax", 1, kNewestOpset, 1, 1, 1, softmax},
 };
 

@@ -74,8 +74,8 @@ def sliced(step, kind="int64", axes="[0, 1]"):
 }}""")
 
 
-def reduced(op):
-    return model(f"g (float[n,m,3] x, int64[2] a) => (float[p,q,r] y) {{ y = Reduce{op}<keepdims = 1>(x, a) }}")
+def reduced(op, kind="float", shape="[n,m,3]"):
+    return model(f"g ({kind}{shape} x, int64[k] a) => ({kind}[] y) {{ y = Reduce{op}<keepdims = 1>(x, a) }}")
 
 
 LARGEST = model("""g (float[3,n] x, int64[1] k) => (float[3,f] y, int64[3,f] z) { y, z = TopK<axis = 1>(x, k) }""")
@@ -283,6 +283,8 @@ CASES = [
     *((f"Reduce{op} along axes of the data", reduced(op),
        [{"x": floats(n, m, 3), "a": longs(*a)} for n, m, a in ((4, 5, (0, 2)), (1, 7, (-2, 1)), (3, 2, (-1, 1)))])
       for op in ("Sum", "Max", "LogSumExp")),
+    ("ReduceL1 along a column", reduced("L1", "int32", "[n,1]"),
+     [{"x": few(3, 1).astype(np.int32), "a": longs(*a)} for a in ((1,), (0,), (-1, 0))]),
     ("largest", LARGEST, [{"x": floats(3, n), "k": longs(k)} for n, k in ((9, 2), (5, 0), (7, 7))]),
     ("smallest", SMALLEST, [{"x": few(6, 2).astype(np.int32), "k": longs(k)} for k in (1, 6)]),
     *(
@@ -337,6 +339,7 @@ REFUSED = [
     ("a cube", CUBE, [], {"x": np.zeros(3000000, np.float32)}),
     ("eight of seven", LARGEST, [], {"x": floats(3, 7), "k": longs(8)}),
     ("fewer than none", LARGEST, [], {"x": floats(3, 7), "k": longs(-1)}),
+    ("a mean of integers", reduced("Mean", "int32"), [], {}),
     ("an axis of four", reduced("Sum"), [], {"x": floats(2, 3, 3), "a": longs(0, 3)}),
     ("another rate", RATES, [], sound(4, 8000)),
     ("another rate, where it is one", RATES_IF_ONE, [], sound(2, 16000)),

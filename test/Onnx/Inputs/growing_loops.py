@@ -76,6 +76,66 @@ DECODED = model("""g (float[b,p,4] k0, float[b,p,4] v0, float[b,1,4] x, int64[b,
 }""")
 
 
+# Appends what is found; what follows from such a list grows, too, though it begins as long; a loop in a loop.
+FOUND = loop("float[n,3] x, float[3,3] more", FIVE, GO_ON + """
+    two = Constant<value_int = 2>()
+    one = Constant<value_ints = [1]>()
+    odd = Mod(i, two)
+    least = Cast<to = 1>(odd)
+    sums = ReduceSum<keepdims = 0>(more, one)
+    large = Greater(sums, least)
+    kept = Compress<axis = 0>(more, large)
+    v2 = Concat<axis = 0>(v, kept)""")
+TWINS = model("""g (float[1,3] x) => (float[r,3] y, float[q,3] z) {
+    trips = Constant<value_int = 4>()
+    y, z = Loop<body = b (int64 i, bool go, float[k,3] v, float[l,3] w) => (bool go2, float[k2,3] v2, float[l2,3] w2) {
+        go2 = Identity(go)
+        next = Neg(w)
+        zero = Constant<value_ints = [0]>()
+        mean = ReduceMean<keepdims = 1>(next, zero)
+        v2 = Concat<axis = 0>(v, mean)
+        w2 = Exp(v)
+    }>(trips, , x, x)
+}""")
+NESTED = model("""g (float[n,3] x, float s0) => (float[r,3] y, float s) {
+    trips = Constant<value_int = 3>()
+    y, s = Loop<body = outer (int64 i, bool go, float[k,3] v, float t) => (bool go2, float[k2,3] v2, float t2) {
+        inner_trips = Constant<value_int = 2>()
+        v2 = Loop<body = inner (int64 j, bool on, float[l,3] u) => (bool on2, float[l2,3] u2) {
+            on2 = Identity(on)
+            zero = Constant<value_ints = [0]>()
+            mean = ReduceMean<keepdims = 1>(u, zero)
+            u2 = Concat<axis = 0>(u, mean)
+        }>(inner_trips, , v)
+        go2 = Identity(go)
+        sum = ReduceSum<keepdims = 0>(v2)
+        t2 = Add(t, sum)
+    }>(trips, , x, s0)
+}""")
+# A trip multiplies with as many numbers as the list has by then.
+WEIGHED = model("""g (float[1] x, float[8] table) => (float[r] y) {
+    trips = Constant<value_int = 5>()
+    y = Loop<body = b (int64 i, bool go, float[k] v) => (bool go2, float[l] v2) {
+        go2 = Identity(go)
+        zero = Constant<value_ints = [0]>()
+        one = Constant<value_ints = [1]>()
+        last = Unsqueeze(i, zero)
+        to = Add(last, one)
+        part = Slice(table, zero, to)
+        dot = MatMul(v, part)
+        next = Unsqueeze(dot, zero)
+        v2 = Concat<axis = 0>(v, next)
+    }>(trips, , x)
+}""")
+# As exporters write a loop that its condition ends.
+WHILE = loop("float[n,3] x, float enough", "trips = Constant<value_int = 9223372036854775807>()", """
+    first = Constant<value_ints = [0]>()
+    next = ReduceSum<keepdims = 1>(v, first)
+    v2 = Concat<axis = 0>(next, v)
+    top = ReduceMax<keepdims = 0>(next)
+    go2 = Less(top, enough)""")
+
+
 def decoded(batch, past):
     return {"k0": floats(batch, past, 4), "v0": floats(batch, past, 4), "x": floats(batch, 1, 4),
             "ids0": np.arange(2 * batch, dtype=np.int64).reshape(batch, 2), "w": floats(4, 4)}
@@ -94,10 +154,16 @@ CASES = [
     ("doubled", DOUBLED, BOUND, [given(2, trips=number(t, np.int64)) for t in (0, 3, 4)]),
     ("shortened", SHORTENED, [], [given(9), given(5)]),
     ("chosen anew", CHOSEN, BOUND, [given(6), given(1)]),
+    ("what is found", FOUND, [], [given(n, more=floats(3, 3)) for n in (2, 1)]),
+    ("what follows a list", TWINS, [], [given(1)]),
+    ("a loop in a loop", NESTED, [], [given(n, s0=number(1)) for n in (1, 3)]),
+    ("weighed by a table", WEIGHED, [], [{"x": floats(1), "table": floats(8)}]),
+    ("while it is small", WHILE, BOUND, [given(2, enough=number(e)) for e in (-1e9, 5)]),
     ("keys and values", DECODED, [], [decoded(2, 3), decoded(1, 1), decoded(3, 0)]),
 ]
 REFUSED = [
     ("no bound", BY_DATA, [], {}),
+    ("no bound of a while", WHILE, [], {}),
     ("no bound of what doubles", loop("float[n,3] x", FIVE, GO_ON + "v2 = Concat<axis = 0>(v, v)"), [], {}),
     ("two axes", loop("float[n,3] x", FIVE, GO_ON + "w = Concat<axis = 0>(v, v)\nv2 = Concat<axis = 1>(w, w)",
                       "float[r,s] y", columns="c"), [], {}),
