@@ -9,6 +9,7 @@ import sys
 
 import bundle
 import environment
+from launches import inOneLaunch
 from timing import compileModel
 
 FUSEC = ("--target=host",)
@@ -35,15 +36,8 @@ class Candidates:
 
     def oneKernel(self):
         """The decisions of the search for trees where it may not make two kernels."""
-        fusec, plan = environment.program("fusec"), os.path.join(self.folder, "plan.txt")
-        bundle.execute([fusec, self.path, *FUSEC, "--stop-after=plan", "--dump-dir", self.folder])
-        with open(plan, encoding="utf-8") as file:
-            text = file.read()
-        launches = re.findall(r"^  launch \{ (.*?) \}.*\n", text, re.MULTILINE)
-        text = re.sub(r"(^  launch \{ .*\n)+", f"  launch {{ {' '.join(launches)} }}\n", text, flags=re.MULTILINE)
-        with open(plan, "w", encoding="utf-8") as file:
-            file.write(text)
-        decisions = os.path.join(self.folder, "own.txt")
+        fusec, decisions = environment.program("fusec"), os.path.join(self.folder, "own.txt")
+        plan = inOneLaunch(fusec, self.path, "host", self.folder)
         bundle.execute([fusec, plan, "--search-mode=mcfuser", f"--emit-decisions={decisions}"])
         with open(decisions, encoding="utf-8") as file:
             return file.read()
