@@ -144,7 +144,8 @@ SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need, bool may
 }
 
 void SizeSolver::narrowByTest(SizeRule rule) {
-  if (rule.kind != SizeRule::Kind::AtLeast || rule.right.isConst())
+  if (rule.kind != SizeRule::Kind::AtLeast || rule.right.isConst() ||
+      rule.left.op() != DimExpr::Op::Symbol)
     return;
   rule.right = rule.right.range(now.symbols).min;
   State next = now;

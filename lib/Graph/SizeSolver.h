@@ -122,7 +122,7 @@ private:
   bool solveInBranch(const SizeRule &rule, State next, const IsTaken &isTaken);
   /// Applies those of these rules that find something more and contradict nothing; whether there are any.
   bool assume(const std::vector<SizeRule> &rules);
-  /// A size that a test asks to be at least another one is at least the least that this one may be.
+  /// A symbol that a test asks to be at least a size is at least the least that this one may be.
   void narrowByTest(SizeRule rule);
   /// Whether one of the user's sizes has less room in `next` than it has.
   bool overrulesUser(const State &next) const;

@@ -189,6 +189,9 @@ Status giveResults(NodeImporter &n, GrowingValues &growing, std::vector<ValueId>
   return success();
 }
 
+/// No bound: exporters write the largest i64 where a condition ends the loop.
+constexpr int64_t kEndless = int64_t(1) << 40;
+
 /// The types of what a Loop hands its body: the trip's number, the condition, and what is carried.
 Result<std::vector<TypedShape>> inputsOfBody(NodeImporter &n) {
   const size_t carried = n.numInputs() < 2 ? 0 : n.numInputs() - 2;
@@ -242,22 +245,24 @@ Status loop(NodeImporter &n) {
   for (size_t i = 0; i < 2; ++i)
     if (in[i] != kNoValue)
       in[i] = n.reshape(in[i], {});
+  auto askWhetherRuns = [&] { // one that never does is served whatever its body is
+    n.ask(n.id(0));
+    n.ask(n.id(1));
+  };
   GrowingValues growing(n, *body);
   if (!growing.empty()) {
-    constexpr int64_t kEndless = int64_t(1)
-                                 << 40; // what exporters write where a condition ends the loop
     const auto most = n.peek(0);
     const bool isBound = most && (!(*most)[0].isConst() || (*most)[0].constValue() < kEndless);
-    FUSEC_CHECK(growing.keep(in, types, isBound ? std::optional((*most)[0]) : std::nullopt));
+    Status kept = growing.keep(in, types, isBound ? std::optional((*most)[0]) : std::nullopt);
+    if (!kept.ok()) {
+      askWhetherRuns();
+      return kept;
+    }
   }
   const size_t sizesAround = n.graphBuilder().dataSizes.size();
   auto imported = n.graphBuilder().importSubgraph(
       *body, types, n.name(), rangeOfTrip(n),
       [&](const std::vector<ValueId> &inputs) { return growing.read(inputs); });
-  auto askWhetherRuns = [&] { // one that never does is served whatever its body is
-    n.ask(n.id(0));
-    n.ask(n.id(1));
-  };
   if (!imported.ok() && !n.graphBuilder().foundFixed)
     askWhetherRuns();
   FUSEC_TRY(Region region, std::move(imported));
@@ -274,8 +279,7 @@ Status loop(NodeImporter &n) {
   FUSEC_CHECK(hasOuterSizes(n, region, sizesAround));
   region.outputs.insert(region.outputs.begin() + static_cast<std::ptrdiff_t>(1 + carried),
                         lengths.begin(), lengths.end());
-  std::vector<Shape> outs(in.size() -
-                          2); // what Graph reads of them: the first size of a scan output
+  std::vector<Shape> outs(in.size() - 2); // Graph reads the first size of a scan output alone
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
   auto trips = n.numOutputs() > carried && n.has(0) ? n.known(0) : n.peek(0);
   auto start = n.peekInts(1);
