@@ -68,8 +68,8 @@ struct ImportFrame {
 /// How a value that a Loop carries changes its size in a trip.
 struct Growth {
   size_t axis;
-  std::optional<DimExpr>
-      perTrip; // at most, over sizes around the loop; nothing where that is not known
+  /// At most, over sizes around the loop; nothing where that is not known.
+  std::optional<DimExpr> perTrip;
 };
 using Growths = std::map<size_t, Growth>; // by the value's number among what is carried
 

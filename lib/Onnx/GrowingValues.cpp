@@ -120,18 +120,11 @@ Result<std::vector<ValueId>> GrowingValues::read(const std::vector<ValueId> &inp
   return own;
 }
 
-Shape GrowingValues::shapeOfInput(size_t index, Shape shape) const {
+Shape GrowingValues::inFrontOfTrip(size_t index, Shape shape) const {
   for (const GrowingValue &v : values)
-    if (v.index == index)
+    if (v.index == index && v.axis < shape.size())
       shape[v.axis] = n.graphBuilder().solver().canonical(v.inTrip);
   return shape;
-}
-
-Shape GrowingValues::shapeToKeep(size_t index, Shape out) const {
-  for (const GrowingValue &v : values)
-    if (v.index == index && v.axis < out.size())
-      out[v.axis] = n.graphBuilder().solver().canonical(v.inTrip);
-  return out;
 }
 
 /// The size where those that other nodes tell of the data are as large as they may be, but for `own`.

@@ -22,10 +22,8 @@ public:
               const std::optional<DimExpr> &trips);
   /// In the body: its own inputs, of the region's.
   Result<std::vector<ValueId>> read(const std::vector<ValueId> &inputs);
-  /// Shapes of carried value `index` in the body: of its input, where `shape` is that of the region's, and of its
-  /// output, which a trip may change in what grows alone.
-  Shape shapeOfInput(size_t index, Shape shape) const;
-  Shape shapeToKeep(size_t index, Shape out) const;
+  /// The shape of carried value `index` with the size that it has in front of a trip, where it grows.
+  Shape inFrontOfTrip(size_t index, Shape shape) const;
   /// Behind the body: puts kept tensors among the region's outputs, and returns the lengths, which follow what is
   /// carried. A value that grows by more than is known asks for another round.
   Result<std::vector<ValueId>> handOn(Region &region);

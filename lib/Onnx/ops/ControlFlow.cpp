@@ -218,9 +218,9 @@ Status carriedKeepShapes(NodeImporter &n, const Region &region, GrowingValues &g
   Status all = success();
   for (size_t i = 0; i + 2 < given.size(); ++i) {
     TypedShape before = given[i + 2], behind = typeOf(n, region.outputs[i + 1]);
-    before.shape = growing.shapeOfInput(i, std::move(before.shape));
-    Status keeps =
-        keepsShape(n, i, before, {behind.type, growing.shapeToKeep(i, behind.shape)}, own, growing);
+    before.shape = growing.inFrontOfTrip(i, std::move(before.shape));
+    Status keeps = keepsShape(n, i, before, {behind.type, growing.inFrontOfTrip(i, behind.shape)},
+                              own, growing);
     if (keeps.ok())
       continue;
     if (before.type == behind.type)
@@ -368,8 +368,7 @@ Status scan(NodeImporter &n) {
 constexpr OpRow kRows[] = {
     {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
      "carried values change one size at most; scan outputs and values that grow need a bound on "
-     "the number "
-     "of trips",
+     "the number of trips",
      0b11},
     {"Scan", 9, kNewestOpset, 1, -1, -1, scan},
 };

@@ -31,12 +31,13 @@ BY_SIZES = loop("float[n,3] x", "size = Shape<start = 0, end = 1>(x)\ntrips = Sq
                 "first = Constant<value_ints = [0]>()\nz = ReduceSum<keepdims = 0>(y, first)")
 BY_DATA = loop("float[n,3] x, int64 trips", "", APPEND)
 # Ends when the last row has become large, after ten trips at most.
-UNTIL = loop("float[n,3] x, float enough", "trips = Constant<value_int = 10>()", """
+TO_ENOUGH = """
     zero = Constant<value_ints = [0]>()
     next = ReduceSum<keepdims = 1>(v, zero)
     v2 = Concat<axis = 0>(next, v)
     top = ReduceMax<keepdims = 0>(next)
-    go2 = Less(top, enough)""")
+    go2 = Less(top, enough)"""
+UNTIL = loop("float[n,3] x, float enough", "trips = Constant<value_int = 10>()", TO_ENOUGH)
 DOUBLED = loop("float[n,3] x, int64 trips", "", GO_ON + "n2 = Neg(v)\nv2 = Concat<axis = 0>(v, n2)")
 SHORTENED = loop("float[n,3] x", FIVE, GO_ON + """
     one = Constant<value_ints = [1]>()
@@ -128,12 +129,7 @@ WEIGHED = model("""g (float[1] x, float[8] table) => (float[r] y) {
     }>(trips, , x)
 }""")
 # As exporters write a loop that its condition ends.
-WHILE = loop("float[n,3] x, float enough", "trips = Constant<value_int = 9223372036854775807>()", """
-    first = Constant<value_ints = [0]>()
-    next = ReduceSum<keepdims = 1>(v, first)
-    v2 = Concat<axis = 0>(next, v)
-    top = ReduceMax<keepdims = 0>(next)
-    go2 = Less(top, enough)""")
+WHILE = loop("float[n,3] x, float enough", "trips = Constant<value_int = 9223372036854775807>()", TO_ENOUGH)
 
 
 def decoded(batch, past):
