@@ -84,13 +84,18 @@ bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
   return made >= 1 && made * terms >= kLeastTerms && terms >= kTermsPerResult * made;
 }
 
-/// A product of matrices of which a device may have too few tiles.
+/// A product of matrices, of one row among them, of which a device may have too few tiles.
 bool isProductOfFewTiles(const Equation &e, const std::vector<Symbol> &symbols) {
   constexpr double kLeastSteps = 1024, kLeastWork = 1 << 20, kMostResults = 1 << 20;
   const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
-  return e.kind == EquationKind::Reduction && e.states.empty() && isContraction(e) &&
+  return e.kind == EquationKind::Reduction && e.states.empty() && sharesFactor(e) &&
          results(e, symbols) >= 1 && results(e, symbols) <= kMostResults && terms >= kLeastSteps &&
          terms * results(e, symbols) >= kLeastWork;
+}
+
+/// Whether threads would have tiles of its results, or columns of a matrix: others make one sum together.
+bool hasTiles(const Equation &e, const std::vector<Symbol> &symbols) {
+  return isContraction(e) || (isProductOfFewTiles(e, symbols) && !isLong(e, symbols));
 }
 
 /// The equations to take apart, by their place: those that are long, else products. None beside a scan, whose steps
@@ -113,7 +118,7 @@ std::vector<bool> partedOf(const ExprProgram &pattern) {
 
 /// The reduced axis to take apart, or -1.
 int axisFor(const Equation &e, int64_t parts, const std::vector<Symbol> &symbols) {
-  const int64_t shortest = isContraction(e) ? kShortestProduct : kShortestPart;
+  const int64_t shortest = hasTiles(e, symbols) ? kShortestProduct : kShortestPart;
   for (int a = e.numSpatial; a < static_cast<int>(e.axes.size()); ++a)
     if (optOf(e.axes[a].extent, symbols) >= double(parts * shortest))
       return a;
@@ -207,7 +212,7 @@ private:
     Equation part = e;
     writeMapsInto(part, axis);
     const bool zeroes = part.monoid == Monoid::Sum && isProductOfReads(part.body, part.results[0]);
-    const int p = isContraction(e) ? 0 : e.numSpatial; // position of the new axis
+    const int p = hasTiles(e, program.symbols) ? 0 : e.numSpatial; // position of the new axis
     part.name += ".part";
     part.axes[axis].extent = length;
     part.axes.insert(part.axes.begin() + p, Axis{e.axes[axis].name + ".part", DimExpr(parts)});
@@ -388,7 +393,7 @@ std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &t
   const std::vector<bool> isParted = partedOf(pattern);
   for (size_t i = 0; i < isParted.size(); ++i) {
     const Equation &e = std::get<Equation>(pattern.items[i].value);
-    const bool isProduct = isContraction(e);
+    const bool isProduct = hasTiles(e, pattern.symbols);
     if (!isParted[i] || (isProduct && target.kind == TargetKind::Cpu))
       continue;
     constexpr double kResultsOfTile = 4096; // of a product

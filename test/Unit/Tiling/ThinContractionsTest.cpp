@@ -1,6 +1,7 @@
 // Products of a few rows with a large matrix on GPUs: their schedules, and sums of several accumulators a thread that
 // units of a block share.
 #include "EditedSchedule.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 
 #include <algorithm>
@@ -135,6 +136,30 @@ TEST_CASE("thin: a thread reads 16 bytes, and all of a block's units share its c
   const std::vector<Schedule> few = thinSchedules(patternFrom(textOf({1, 768, 768})), "sm_90");
   CHECK(std::ranges::any_of(
       few, [&](const Schedule &s) { return s.tree[0].loop(LoopKind::Block)->step == 32; }));
+}
+
+TEST_CASE("thin: what is chosen for one row spreads over the device") {
+  const Target target = targetNamed("sm_90");
+  struct Spread {
+    double blocks, seconds;
+  };
+  for (const bool turned : {false, true}) {
+    INFO((turned ? "terms" : "columns") << " side by side");
+    const auto chosen = [&](int64_t columns, int64_t terms) {
+      const ExprProgram pattern = patternFrom(textOf({1, columns, terms, "f32", "f32", turned}));
+      const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
+      return Spread{countWork({best.schedule, pattern}, target).at(0).blocks, best.seconds};
+    };
+    // The lanes of a unit read 32 columns, a line of memory: 4096 are 128 blocks on 132 cores, which read the matrix
+    // nearly as fast as memory gives it.
+    const Spread large = chosen(4096, 4096);
+    CHECK(large.blocks >= 0.95 * target.cores);
+    CHECK(large.seconds <= 1.3 * 4 * 4096 * 4096 / target.memory.back().bytesPerSec);
+    // Layers of GPT-2 for one token: a block for each line at least, since with wider ones more cores have none.
+    CHECK(chosen(768, 768).blocks >= 24);
+    CHECK(chosen(3072, 768).blocks >= 96);
+    CHECK(chosen(768, 3072).blocks >= 24);
+  }
 }
 
 namespace {
