@@ -49,7 +49,7 @@ struct ExplainedKernel {
   MemoryRequests moved; // of one launch: what its instructions ask for
   BarrierCounts barriers;
   std::optional<StepReads> stepReads;       // of a scan's kernel
-  std::optional<tiling::SpaceReport> space; // of a tree of several contractions
+  std::optional<tiling::SpaceReport> space; // of a tree of several nests
   std::vector<std::string> rules;           // of Gir that held in its code, by name
   Sums unfused;                             // its equations, a kernel each
   MemoryRequests unfusedMoved;              // what the unfused kernels' instructions ask for

@@ -117,10 +117,11 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
     if (!schedules)
       errors.insert(errors.end(), schedules.errors().begin(), schedules.errors().end());
     else if (schedules->found.empty())
-      errors.push_back(
-          {Diag::BadIr, "plan for " + target.target.name,
-           "no schedule runs the equations of " + pattern.program.name +
-               " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
+      errors.push_back({Diag::BadIr, "plan for " + target.target.name,
+                        "no schedule runs the equations of " + pattern.program.name +
+                            " as one kernel: one of them is a scan, a scatter or opaque, or has no "
+                            "elements, or no tree of "
+                            "loops holds a contraction and the others"});
     else
       planned.push_back({&pattern.program, std::move(*schedules), launches[p]});
   }

@@ -187,24 +187,34 @@ static std::string whyOnceForBatch(const FusionContext &context, const SearchGra
   return "";
 }
 
-static int64_t contractionsAmong(const SearchGraph &region, const std::vector<int> &vertices) {
-  return std::ranges::count_if(vertices, [&](int v) { return region.vertices[v].contraction; });
-}
-
 /// Why no tree of loops holds the vertices, contractions among them. Trees are small enough to be weighed in many
-/// shapes: as many contractions as the longest chains of networks have, with what stands between them.
+/// shapes.
 static std::string whyTreeless(const SearchGraph &region, const std::vector<int> &vertices) {
-  constexpr int kMostContractions = 4;
   constexpr size_t kMostOfTree = 16;
   if (vertices.size() > kMostOfTree)
     return "a tree of loops with contractions holds " + std::to_string(kMostOfTree) +
            " equations at most";
-  if (contractionsAmong(region, vertices) > kMostContractions)
-    return "a tree of loops holds " + std::to_string(kMostContractions) + " contractions at most";
   const auto [known, isNew] = region.treeless.try_emplace(vertices);
   if (isNew)
     known->second = whyNoTree(loopSpace(equationsOf(region, vertices)));
   return known->second;
+}
+
+/// Why a search mode without trees leaves a contraction alone: as Souffle has it, the one map that finishes it joins.
+/// Empty where the vertices are these two.
+static std::string whyContractionAlone(const FusionContext &context, const SearchGraph &region,
+                                       const std::vector<int> &vertices, int contraction) {
+  const Equation &own = *region.vertices[contraction].equation;
+  if (!context.joinsContractions)
+    return own.name + " is a contraction, which this search mode leaves alone";
+  if (vertices.size() > 2 || contraction != vertices[0])
+    return own.name + " is a contraction, which only one map that finishes it joins";
+  const Equation &map = *region.vertices[vertices[1]].equation;
+  if (std::string reason = whyNotFinishing(own, map); !reason.empty())
+    return reason;
+  return isNeededOutside(context, region, vertices, own.outputs[0])
+             ? "others than " + map.name + " need it too"
+             : "";
 }
 
 std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &region,
@@ -214,11 +224,11 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
       return whatHostDoes(*region.vertices[v].control);
   if (vertices.size() == 1)
     return "";
-  if (!context.joinsContractions)
-    for (int v : vertices)
-      if (region.vertices[v].contraction)
-        return region.vertices[v].equation->name +
-               " is a contraction, which this search mode leaves alone";
+  const auto contraction =
+      std::ranges::find_if(vertices, [&](int v) { return region.vertices[v].contraction; });
+  const bool contracts = contraction != vertices.end();
+  if (contracts && !context.joinsContractions)
+    return whyContractionAlone(context, region, vertices, *contraction);
   if (context.wavefronts && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
         return region.vertices[v].kind == EquationKind::Scan;
       }))
@@ -228,34 +238,16 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
     return "";
   if (std::string reason = whyOnceForBatch(context, region, vertices); !reason.empty())
     return reason;
-  std::string notFinished = "more than a reduction and a map";
-  if (vertices.size() == 2) {
-    const Equation &first = *region.vertices[vertices[0]].equation,
-                   &second = *region.vertices[vertices[1]].equation;
-    notFinished = whyNotFinishing(first, second);
-    if (notFinished.empty() && isNeededOutside(context, region, vertices, first.outputs[0]))
-      notFinished = "others than " + second.name + " need it too";
-    if (notFinished.empty())
-      notFinished = whyTooMany(region, vertices);
-    if (notFinished.empty())
-      return "";
-  }
+  for (int v : vertices)
+    if (std::string reason = whyAlone(region.vertices[v]); !reason.empty())
+      return reason;
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
   // again and again: they need tiles, which a tree has, but no nest among others.
-  bool contracts = false;
-  for (int v : vertices) {
-    const SearchGraph::Vertex &vertex = region.vertices[v];
-    if (std::string reason = whyAlone(vertex); !reason.empty())
-      return reason;
-    contracts = contracts || vertex.contraction;
-    if (vertex.contraction && !context.trees)
-      return vertices.size() == 2 && v == vertices[0]
-                 ? notFinished
-                 : vertex.equation->name +
-                       " is a contraction, which only one map that finishes it joins";
-  }
   if (contracts)
-    if (std::string reason = whyTreeless(region, vertices); !reason.empty())
+    if (std::string reason = context.trees
+                                 ? whyTreeless(region, vertices)
+                                 : whyContractionAlone(context, region, vertices, *contraction);
+        !reason.empty())
       return reason;
   return whyTooMany(region, vertices);
 }

@@ -5,21 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import chains
 from network import Network, Picked
 
-# Table III of MCFuser: heads, length, length of keys, columns of keys and of values.
-ATTENTION = {
-    "s1": (8, 512, 512, 64, 64), "s2": (12, 512, 512, 64, 64), "s3": (16, 512, 512, 64, 64),
-    "s4": (12, 256, 256, 64, 64), "s5": (16, 256, 256, 64, 64), "s6": (16, 256, 256, 80, 80),
-    "s7": (1, 512, 256, 64, 64), "s8": (1, 768, 384, 64, 64), "s9": (1, 1024, 512, 64, 64),
-}
-# Table V of Chimera: channels, height, width; channels, stride and window of the first convolution, then of the second.
-CHAINS = {
-    "c1": ((64, 112, 112), (192, 2, 3), (128, 1, 1)), "c2": ((32, 147, 147), (64, 2, 3), (80, 1, 1)),
-    "c3": ((64, 56, 56), (128, 1, 3), (64, 1, 1)), "c4": ((128, 28, 28), (256, 1, 3), (128, 1, 1)),
-    "c5": ((16, 227, 227), (64, 4, 3), (16, 1, 1)), "c6": ((64, 56, 56), (64, 1, 1), (64, 1, 3)),
-    "c7": ((64, 56, 56), (64, 1, 1), (64, 1, 1)), "c8": ((256, 56, 56), (256, 1, 1), (64, 1, 1)),
-}
 CONVOLUTIONS = {  # shape of the input -> channels, window and the rest of a convolution
     "3x3-512x7x7": ((1, 512, 7, 7), (512, 3), dict(padding=1)),
     "3x3-256x14x14": ((1, 256, 14, 14), (256, 3), dict(padding=1)),
@@ -82,10 +70,11 @@ def gridSample(channels, size):
     return Network(sample, (torch.randn(1, channels, size, size), grid), ["x", "grid"], ["y"])
 
 
-PIECES = {f"attention-{name}": (lambda s=sizes: attention(*s)) for name, sizes in ATTENTION.items()}
-PIECES["attention-bert"] = lambda: attention(12, 512, 512, 64, 64, True)
-PIECES |= {f"chain-{name}": (lambda s=sizes: convolutions(*s, False)) for name, sizes in CHAINS.items()}
-PIECES |= {f"chain-{name}-relu": (lambda s=sizes: convolutions(*s, True)) for name, sizes in CHAINS.items()}
+PIECES = {f"attention-{name}": (lambda s=sizes: attention(*s)) for name, sizes in chains.ATTENTION.items()}
+PIECES["attention-bert"] = lambda: attention(*chains.BERT, True)
+PIECES |= {f"chain-{name}": (lambda s=sizes: convolutions(*s, False)) for name, sizes in chains.CONVOLUTIONS.items()}
+PIECES |= {f"chain-{name}-relu": (lambda s=sizes: convolutions(*s, True))
+           for name, sizes in chains.CONVOLUTIONS.items()}
 PIECES |= {f"conv-{name}": (lambda s=shape, w=weights, o=options: convolution(s, *w, **o))
            for name, (shape, weights, options) in CONVOLUTIONS.items()}
 PIECES |= {f"conv-{name}": (lambda s=shape, w=weights, o=options: convolution(s, *w, True, **o))

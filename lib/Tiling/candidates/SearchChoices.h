@@ -37,7 +37,7 @@ constexpr SearchChoice kSearchChoices[] = {
     {"generator", "thin-rows", "few rows times a matrix that lies side by side along the sum"},
     {"generator", "transpose", "tiles of a map that reads along another axis than it writes"},
     {"generator", "tree",
-     "several contractions over common rows, what they hand on in the block's memory"},
+     "nests over common rows, contractions among them, what they hand on in the block's memory"},
     {"generator", "tree-streamed", "as tree, with what a contraction sums made in its own loop"},
     {"generator", "tree-thin",
      "as tree, with few rows and a last contraction of which units share a sum"},

@@ -151,7 +151,7 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
     std::erase_if(all, [](const PricedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasGridScan(candidate.schedule);
     });
-  if (how.bytesAlone && !all.empty() && isTree(all.front().schedule))
+  if (how.bytesAlone && !all.empty() && all.front().isTree)
     keepFewestBytes(all, target);
   auto holds = [](const PricedSchedule &candidate) {
     return hasPersistentReads(candidate.schedule);

@@ -43,7 +43,7 @@ struct ScheduleSearch {
   /// Where phases are given and schedules hold what others read again (schedule/PersistentReads.h), they alone are
   /// candidates.
   bool alwaysHolds = false;
-  /// Where candidates are trees of several contractions, those alone whose bytes take the least time: the analytical
+  /// Where candidates are trees of several nests, those alone whose bytes take the least time: the analytical
   /// model of Chimera (chimera.txt, section 4), in which arithmetic weighs nothing.
   bool bytesAlone = false;
 };

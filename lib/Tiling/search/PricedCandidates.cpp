@@ -8,6 +8,7 @@
 #include "Tiling/search/NameKernels.h"
 #include "Tiling/search/PhaseCandidates.h"
 #include "Tiling/space/Generate.h"
+#include "Tiling/space/OneContraction.h"
 
 #include <algorithm>
 
@@ -51,6 +52,7 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
     return out;
   WorkMeter meter(program, target);
   std::vector<Schedule> plain = plainCandidates(program, target, meter);
+  const bool isTree = plain.empty() && !isOneContraction(program);
   std::ranges::move(treeCandidates(program, target), std::back_inserter(plain));
   for (Schedule &schedule : plain) {
     if (hasTooManyAxes(schedule, target))
@@ -61,7 +63,9 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
     if (holding)
       out.push_back(priced(std::move(*holding), meter, target));
   }
-  if (!out.empty() && isTree(out.front().schedule))
+  for (PricedSchedule &candidate : out)
+    candidate.isTree = isTree;
+  if (isTree)
     return out;
   PricedSchedules raised;
   for (const PricedSchedule *candidate : fastestOfUnits(out))
@@ -98,7 +102,7 @@ Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Targe
   FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
   if (!all.empty() && !thorough)
     return all;
-  const bool isChain = !all.empty() && isTree(all.front().schedule) &&
+  const bool isChain = !all.empty() && all.front().isTree &&
                        hasSeveralContractions(ScheduledProgram(pattern).equations);
   for (const RewrittenPattern &other : applicableAlternatives(pattern, target))
     if (!isChain || other.rewrite.alternative == "defer-division")

@@ -17,6 +17,9 @@ struct PricedSchedule {
   Schedule schedule;
   std::vector<cost::Counts> phases;
   double seconds = 0;
+  /// A tree that no other generator has an alternative to: several nests, a contraction among them. The levels of its
+  /// values are chosen.
+  bool isTree = false;
 };
 using PricedSchedules = std::vector<PricedSchedule>;
 /// A schedule whose phases count so much.

@@ -15,7 +15,9 @@ namespace {
 
 constexpr size_t kMostTiles =
     2; // sets of register tiles, each nest its own, and as many of one for all
-constexpr size_t kMostBlocks = 4; // sizes of a block's rows, the best by volume
+constexpr int64_t kNeighbours = 4; // columns of a lane on a GPU, as a vector
+constexpr size_t kMostStreams = 5; // sets of nests that make what they sum in their own loop
+constexpr size_t kMostBlocks = 4;  // sizes of a block's rows, the best by volume
 
 /// Whether no nest in front of the last one, a contraction, has a loop over its columns.
 bool lastColumnsAreOwn(const std::vector<SpaceNest> &nests) {
@@ -28,16 +30,17 @@ bool lastColumnsAreOwn(const std::vector<SpaceNest> &nests) {
 
 /// Whether the only sum with columns stands behind everything else, which is made for all of its columns.
 bool endsInProduct(const std::vector<SpaceNest> &nests) {
-  return std::ranges::count_if(nests, [](const SpaceNest &nest) { return nest.tiled; }) == 1 &&
-         lastColumnsAreOwn(nests) && nests.back().spatial.size() == 1 &&
-         nests.back().reduced.size() == 1;
+  return lastColumnsAreOwn(nests) &&
+         std::none_of(nests.begin(), nests.end() - 1,
+                      [](const SpaceNest &nest) { return nest.tiled; }) &&
+         nests.back().spatial.size() == 1 && nests.back().reduced.size() == 1;
 }
 
 class TreeGenerator {
 public:
   TreeGenerator(const ScheduledProgram &program, const Target &target)
-      : program(program), target(target), tree(program), space(tree.space), nests(tree.nests),
-        rowAxes(tree.rowAxes) {}
+      : program(program), target(target), tree(program, target.blocksHaveUnits()),
+        space(tree.space), nests(tree.nests), rowAxes(tree.rowAxes) {}
 
   std::vector<Schedule> run() {
     if (rowAxes.empty())
@@ -254,7 +257,7 @@ private:
       if (!canStream(n))
         continue;
       const size_t known = sets.size();
-      for (size_t s = 0; s < known; ++s)
+      for (size_t s = 0; s < known && sets.size() < kMostStreams; ++s)
         if (!sets[s].contains(n - 1)) {
           sets.push_back(sets[s]);
           sets.back().insert(n);
@@ -306,14 +309,31 @@ private:
     const int units = target.unitsOf(TreeBuilder::kThreads);
     const int64_t rows = tree.countOf(rowAxes.back());
     for (const std::set<size_t> &streamed : streams())
-      for (int64_t perUnit : {4, 2, 1}) {
+      for (int64_t perUnit : {8, 4, 2, 1}) {
         if (perUnit > 1 && units * perUnit > 2 * rows)
           continue;
-        for (int64_t vectors : {2, 1})
-          addBoth({.rows = units * perUnit,
-                   .tile = {perUnit, vectors},
-                   .depth = target.lanes / vectors,
-                   .streamed = streamed});
+        // A lane has columns side by side, which it reads and writes at once, or one or two that lie apart.
+        TreeShape shape{.rows = units * perUnit,
+                        .tile = {perUnit, 1},
+                        .depth = target.lanes,
+                        .neighbours = kNeighbours,
+                        .wideRows = true,
+                        .streamed = streamed};
+        addBoth(shape);
+        if (perUnit >= 4 && !streamed.empty()) {
+          shape.partsOfTurn = true;
+          addBoth(shape);
+          shape.partsOfTurn = false;
+        }
+        if (perUnit == 8) // registers have room for no more columns
+          continue;
+        shape.neighbours = 1;
+        shape.wideRows = false;
+        if (perUnit == 1)
+          addBoth(shape);
+        shape.tile.vectors = 2;
+        shape.depth = target.lanes / 2;
+        addBoth(shape);
       }
   }
 

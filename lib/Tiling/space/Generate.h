@@ -17,7 +17,4 @@ std::vector<Schedule> treeCandidates(const ScheduledProgram &program, const Targ
 /// trees weighs little beside the products.
 bool hasSeveralContractions(const std::vector<const Equation *> &equations);
 
-/// One of treeCandidates, of several nests.
-inline bool isTree(const Schedule &schedule) { return schedule.name.starts_with("tree"); }
-
 } // namespace fusec::tiling

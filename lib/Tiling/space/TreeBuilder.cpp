@@ -242,8 +242,20 @@ int64_t TreeBuilder::columnsOfBlock(size_t nest) const {
 int64_t TreeBuilder::columnsOf(size_t nest) const {
   if (target.blocksHaveUnits() && m < 0) // units have columns
     return columnsOfBlock(nest);
-  return std::min(shape.tileOf(nest).vectors * target.lanes * shape.neighbours,
+  return std::min(shape.tileOf(nest).vectors * target.lanes * neighboursOf(nest),
                   columnsOfBlock(nest));
+}
+
+int64_t TreeBuilder::neighboursOf(size_t nest) const {
+  if (shape.thin)
+    return shape.thin->neighbours;
+  const int64_t columns = columnsOfBlock(nest);
+  int64_t neighbours = shape.neighbours;
+  const bool isCut = !isStreamed(nest) && !isOverBlocks(nest); // by the last turn of a loop
+  while (neighbours > 1 && (target.lanes * neighbours > columns ||
+                            (!isCut && columns % (target.lanes * neighbours) != 0)))
+    neighbours /= 2;
+  return neighbours;
 }
 
 int64_t TreeBuilder::widthOf(size_t nest) const {
@@ -252,9 +264,10 @@ int64_t TreeBuilder::widthOf(size_t nest) const {
 
 TreeNode TreeBuilder::overTile(const SpaceNest &nest, LeafNode statement) const {
   const AxisId columns = axis(nest.spatial.back());
-  const int64_t neighbours = shape.thin ? shape.thin->neighbours : shape.neighbours;
+  const size_t position = nestOf[static_cast<size_t>(nest.equations[0])];
+  const int64_t neighbours = neighboursOf(position);
   std::vector<LoopNode> loops;
-  if (shape.tileOf(nestOf[static_cast<size_t>(nest.equations[0])]).rows > 1)
+  if (shape.tileOf(position).rows > 1)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
   if (!shape.thin)
     loops.push_back(loop(LoopKind::Unroll, columns, target.lanes * neighbours));
@@ -284,9 +297,10 @@ std::vector<TreeNode> TreeBuilder::finishes(const SpaceNest &nest) const {
   return out;
 }
 
-bool TreeBuilder::sharesColumns(size_t nest) const {
-  const int columns = nests[nest].spatial.back();
-  const SpaceNest &source = nests[nest - 1];
+/// Whether the nest that makes what a streamed one sums has loops over the latter's columns.
+static bool sharesColumns(const std::vector<SpaceNest> &nests, size_t streamed) {
+  const int columns = nests[streamed].spatial.back();
+  const SpaceNest &source = nests[streamed - 1];
   return std::ranges::count(source.reduced, columns) || std::ranges::count(source.spatial, columns);
 }
 
@@ -311,9 +325,14 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
     const int64_t step = columnsOf(n - 1);
     std::vector<TreeNode> turn;
     addTiled(n - 1, turn);
-    stageTiles(nest, nest.reduced[0], step, turn);
-    turn.push_back(
+    std::vector<TreeNode> part;
+    const int64_t depth = shape.partsOfTurn ? std::min(shape.depth, step) : step;
+    stageTiles(nest, nest.reduced[0], depth, part);
+    part.push_back(
         inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), 1)}, {compute})));
+    append(turn, depth < step
+                     ? inside({loop(LoopKind::Seq, axis(nest.reduced[0]), depth)}, std::move(part))
+                     : std::move(part));
     tile.push_back(
         ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), step)}, std::move(turn)));
   } else if (nest.reduced.empty()) { // sums of one term
@@ -349,7 +368,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
   append(strip, inside(std::move(rows), std::move(tile)));
   // What is streamed has its columns from the reader's loop. The reader has all of its own at once: a loop of one turn
   // cuts the last ones, but for columns that its source has loops over, too, as between two residual additions.
-  if (isStreamed(n) && sharesColumns(n)) {
+  if (isStreamed(n) && sharesColumns(nests, n)) {
     const DimExpr extent = tree.extent(nest.spatial.back());
     fits = fits && extent.isConst() && extent.constValue() % target.lanes == 0;
   } else if (!isStreamed(n + 1) && !(isOverBlocks(n) && widthOf(n) == shape.columns)) {

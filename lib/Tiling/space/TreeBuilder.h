@@ -21,7 +21,7 @@ struct TreeShape {
   std::vector<RegisterTile> tiles = {};
   int64_t depth = 1;                // of what is staged along a sum, on a GPU
   std::vector<int64_t> steps = {1}; // of the loops inside, the last one by one
-  int64_t neighbours = 1;           // columns that a lane on a GPU has side by side
+  int64_t neighbours = 1;           // columns that a lane on a GPU has side by side, at most
   bool wideRows = false; // rows of tiles on a GPU begin at multiples of what a thread reads at once
   bool boxes = false;    // where a window slides, all that the tile's windows cover is staged, once
   int64_t outside = 1;   // points of a block along the last of the axes around the rows
@@ -36,6 +36,8 @@ struct TreeShape {
   /// Tiled nests that make what they sum in their own loop, tile by tile: MCFuser's n(k,.). The others find all of it
   /// in the block's memory. Positions among the nests.
   std::set<size_t> streamed = {};
+  /// What a streamed nest reads of a turn is staged `depth` by `depth`: less of a block's memory, more barriers.
+  bool partsOfTurn = false;
   /// Bytes of a block's memory for everything in it, live at the same time or not.
   int64_t room = std::numeric_limits<int64_t>::max();
 
@@ -60,8 +62,6 @@ private:
   bool isOverBlocks(size_t nest) const { return shape.columns > 0 && nest + 1 == nests.size(); }
   /// The nest's columns that a block has, of which steps are made.
   int64_t columnsOfBlock(size_t nest) const;
-  /// Whether the nest that makes what a streamed one sums has loops over the latter's columns.
-  bool sharesColumns(size_t nest) const;
 
   std::string nameOf(const std::vector<int> &loops) const;
   void addAxis(const std::vector<int> &loops);
@@ -97,6 +97,8 @@ private:
   /// Columns of a register tile, and of what a block does at once: all of a streamed nest's.
   int64_t columnsOf(size_t nest) const;
   int64_t widthOf(size_t nest) const;
+  /// Columns that a lane has side by side: no more than a block, or what streams a nest's columns, has for all lanes.
+  int64_t neighboursOf(size_t nest) const;
 
   const TreeSpace &tree;
   const LoopSpace &space;

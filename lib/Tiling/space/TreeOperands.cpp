@@ -45,7 +45,10 @@ void TreeBuilder::stageTiles(const SpaceNest &nest, int reduced, int64_t depth,
   const Equation &e = tree.equation(main);
   const EquationFacts &facts = tree.facts(main);
   const int n = nest.spatial.back();
-  const int64_t columns = widthOf(nestOf[static_cast<size_t>(main)]);
+  const size_t position = nestOf[static_cast<size_t>(main)];
+  const int64_t columns = widthOf(position), neighbours = neighboursOf(position);
+  // Where columns are too few for vectors, threads read single elements.
+  const bool isWide = shape.wideRows && (neighbours > 1 || neighbours == shape.neighbours);
   for (size_t r = 0; r < facts.reads.size(); ++r) {
     const Tensor &tensor = program.tensor(facts.tensors[r]);
     const NodeId read = facts.reads[r];
@@ -57,8 +60,7 @@ void TreeBuilder::stageTiles(const SpaceNest &nest, int reduced, int64_t depth,
     const bool isBox = shape.boxes && slidingAxes(e, read) != 0;
     std::vector<LayoutDigit> digits = {{axis(reduced)}, {onColumns ? axis(n) : m}};
     // Rows begin at other banks than their neighbours.
-    int64_t pad =
-        shape.wideRows ? std::max<int64_t>(1, kWidestAccess / sizeInBytes(tensor.type)) : 1;
+    int64_t pad = isWide ? std::max<int64_t>(1, kWidestAccess / sizeInBytes(tensor.type)) : 1;
     if (isBox) {
       pad = 0;
       digits.clear();

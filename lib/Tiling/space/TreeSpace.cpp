@@ -23,14 +23,67 @@ static AxisGroups mergedRows(const LoopSpace &space, const ScheduledProgram &pro
   return rows;
 }
 
-TreeSpace::TreeSpace(const ScheduledProgram &program)
+TreeSpace::TreeSpace(const ScheduledProgram &program, bool staged)
     : program(program), space(loopSpace(program.equations)), nests(spaceNests(space)),
       rowAxes(mergedRows(space, program)), hasRows(!rowAxes.empty()) {
   for (size_t l = 0; l < space.loops.size(); ++l)
     merged.push_back({static_cast<int>(l)});
+  if (staged) {
+    joinRows();
+    joinSums();
+  }
   for (const std::vector<int> &row : rowAxes)
     for (int l : row)
       merged[static_cast<size_t>(l)] = row;
+}
+
+/// Whether something that columns of a contraction read, and that no equation inside makes, differs from row to row.
+static bool columnsDiffer(const TreeSpace &tree, const std::vector<int> &row) {
+  return std::ranges::any_of(tree.nests, [&](const SpaceNest &nest) {
+    if (!nest.tiled)
+      return false;
+    const int main = nest.equations[0], columns = nest.spatial.back();
+    const EquationFacts &facts = tree.facts(main);
+    for (size_t r = 0; r < facts.reads.size(); ++r)
+      if (!std::ranges::count(tree.space.reads, facts.tensors[r], &InsideRead::tensor) &&
+          tree.depends(main, r, columns) &&
+          std::ranges::any_of(row, [&](int l) { return tree.depends(main, r, l); }))
+        return true;
+    return false;
+  });
+}
+
+void TreeSpace::joinRows() {
+  AxisGroups outside;
+  std::vector<int> rows;
+  for (const std::vector<int> &row : rowAxes)
+    if (columnsDiffer(*this, row))
+      outside.push_back(row);
+    else
+      rows.insert(rows.end(), row.begin(), row.end());
+  if (rows.empty())
+    return;
+  outside.push_back(rows);
+  rowAxes = std::move(outside);
+}
+
+void TreeSpace::joinSums() {
+  for (SpaceNest &nest : nests) {
+    if (!nest.tiled)
+      continue;
+    const auto isAlone = [&](int l) {
+      return std::ranges::count_if(loop(l).positions, [](int p) { return p >= 0; }) == 1;
+    };
+    std::vector<int> joined, others;
+    for (int l : nest.reduced)
+      (isAlone(l) ? joined : others).push_back(l);
+    if (joined.size() < 2)
+      continue;
+    for (int l : joined)
+      merged[static_cast<size_t>(l)] = joined;
+    nest.reduced = std::move(others);
+    nest.reduced.push_back(joined.back());
+  }
 }
 
 TreeSpace::TreeSpace(const ScheduledProgram &program, const TreeRoles &roles)

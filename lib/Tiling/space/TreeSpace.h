@@ -19,8 +19,9 @@ struct TreeRoles {
 
 class TreeSpace {
 public:
-  /// Rows that all equations share.
-  explicit TreeSpace(const ScheduledProgram &program);
+  /// Rows that all equations share. `staged`: blocks copy tiles of what rows and columns read, as on a GPU, so that
+  /// loops need no common distance in memory to be one axis: those of a sum are, and rows whose points share columns.
+  TreeSpace(const ScheduledProgram &program, bool staged);
   /// One contraction, the program's first equation, and the map that finishes it, if any.
   TreeSpace(const ScheduledProgram &program, const TreeRoles &roles);
 
@@ -28,7 +29,8 @@ public:
   LoopSpace space;
   /// Loops that are one axis of a schedule are named by the innermost of them.
   std::vector<SpaceNest> nests;
-  /// The rows as axes of a schedule, outermost first: neighbours that every address walks without a gap are one.
+  /// The rows as axes of a schedule, outermost first: neighbours that every address walks without a gap are one; on a
+  /// GPU, behind the others, all whose points share what columns read.
   AxisGroups rowAxes;
   /// Whether blocks have several points of the last of rowAxes, rows of register tiles.
   bool hasRows;
@@ -51,6 +53,9 @@ public:
   bool depends(int e, size_t r, int l) const;
 
 private:
+  void joinRows();
+  void joinSums();
+
   AxisGroups merged; // by loop
 };
 

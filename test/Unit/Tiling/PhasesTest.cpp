@@ -68,7 +68,7 @@ int checkPhases(const ExprProgram &pattern, const std::vector<int> &starts, doub
     const Target target = targetNamed(name);
     PricedSchedules candidates = valueOf(tiling::phasedCandidates(pattern, target, starts));
     CHECK(!candidates.empty());
-    for (const auto &[schedule, phases, seconds] : candidates) {
+    for (const auto &[schedule, phases, seconds, isTree] : candidates) {
       const std::string text = print(schedule, pattern);
       INFO(name << "\n" << text);
       TextReader in(text, "schedule");
@@ -171,7 +171,7 @@ reduction at [; k:20001] argmax f32
   const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
   for (const char *name : {"x86-64-v3", "sim:sm_90", "sim:gfx90a"}) {
     int phased = 0, repaired = 0;
-    for (const auto &[schedule, counts, seconds] :
+    for (const auto &[schedule, counts, seconds, isTree] :
          valueOf(tiling::pricedCandidates(pattern, targetNamed(name)))) {
       if (counts.size() == 1)
         continue;
@@ -285,7 +285,7 @@ map y [i:n, j:50]
   };
   const ExprProgram own = rows("i"), other = rows("dim(n - 1) + i*-1");
   for (const char *name : {"x86-64-v3", "sim:sm_90"})
-    for (const auto &[schedule, phases, seconds] :
+    for (const auto &[schedule, phases, seconds, isTree] :
          valueOf(tiling::pricedCandidates(own, targetNamed(name)))) {
       if (!schedule.via.empty())
         continue;

@@ -48,7 +48,7 @@ struct Candidate {
 class ChainSchedules {
 public:
   ChainSchedules(int m, int n, int k, int h)
-      : pattern(patternFrom(mcfuserChain(m, n, k, h))), program(pattern), tree(program) {}
+      : pattern(patternFrom(mcfuserChain(m, n, k, h))), program(pattern), tree(program, true) {}
   ChainSchedules(const ChainSchedules &) = delete;
 
   /// Fills in the bytes; false where no kernel has such tiles, because its threads lack registers for the sums.

@@ -59,7 +59,7 @@ TEST_CASE("tree space: rows that every address walks without a gap are one axis"
         .input("v", "24,8");
   };
   const Trees shared(product("16,24", "%w[k, n]"));
-  const TreeSpace one(shared.program);
+  const TreeSpace one(shared.program, false);
   REQUIRE(one.rowAxes.size() == 1);
   CHECK(one.rowAxes[0].size() == 2);
   const int rows = one.rowAxes[0].back();
@@ -71,8 +71,34 @@ TEST_CASE("tree space: rows that every address walks without a gap are one axis"
   CHECK(one.hasRows);
 
   const Trees batched(product("5,16,24", "%w[b, k, n]"));
-  const TreeSpace two(batched.program);
+  const TreeSpace two(batched.program, false);
   CHECK(two.rowAxes.size() == 2);
+}
+
+TEST_CASE("tree space: what blocks stage needs no common distance to be one axis") {
+  // A convolution over rows i and j of an image, and a product of what it makes.
+  auto chain = [](const std::string &weights, const std::string &read) {
+    return ProgramText("p")
+        .input("x", "6,12,22")
+        .input("w", "6,3,3,16")
+        .input("v", weights)
+        .reduction("c", "i:10, j:20, n:16; k:6, r:3, s:3", "sum",
+                   "mul(%x[k, i + r, j + s], %w[k, r, s, n])")
+        .reduction("e", "i:10, j:20, h:8; n:16", "sum", "mul(%c[i, j, n], " + read + ")");
+  };
+  const Trees trees(chain("16,8", "%v[n, h]"));
+  const TreeSpace apart(trees.program, false), staged(trees.program, true);
+  CHECK(apart.rowAxes.size() == 2);
+  CHECK(apart.nests[0].reduced.size() == 3);
+  REQUIRE(staged.rowAxes.size() == 1);
+  CHECK(staged.countOf(staged.rowAxes[0]) == 200);
+  REQUIRE(staged.nests[0].reduced.size() == 1);
+  CHECK(staged.opt(staged.nests[0].reduced[0]) == 54);
+  CHECK(staged.nests[1].reduced.size() == 1);
+
+  // Lines with weights of their own stay outside.
+  const Trees lines(chain("10,16,8", "%v[i, n, h]"));
+  CHECK(TreeSpace(lines.program, true).rowAxes.size() == 2);
 }
 
 TEST_CASE("tree space: the roles of a contraction name its axes") {
