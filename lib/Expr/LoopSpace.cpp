@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace fusec {
 
@@ -140,12 +141,57 @@ LoopSpace loopSpace(const std::vector<const Equation *> &equations) {
   return SpaceMaker(equations).run();
 }
 
+/// Whether terms of neighbouring sums lie in the same places along a dimension: those of x[i*2 + k] do where k takes
+/// three values, those of x[h*16 + d] do not, whose d counts up to 16.
+static bool slides(const Equation &e, NodeId index) {
+  const std::optional<AffineForm> form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
+  if (!form)
+    return true;
+  // The step that spatial axes have in common, and others, and how far all of each kind together lead.
+  int64_t common[2] = {0, 0}, reach[2] = {0, 0};
+  for (size_t a = 0; a < e.axes.size(); ++a) {
+    const DimExpr &step = form->coefficients[a], &extent = e.axes[a].extent;
+    if (step.isConst(0) || extent.isConst(1))
+      continue;
+    const DimExpr way = step * (extent - 1);
+    if (!step.isConst() || !way.isConst() || step.constValue() < 0)
+      return true;
+    const bool spatial = static_cast<int>(a) < e.numSpatial;
+    common[spatial] = std::gcd(common[spatial], step.constValue());
+    if (__builtin_add_overflow(reach[spatial], way.constValue(), &reach[spatial]))
+      return true;
+  }
+  return std::min(common[true], reach[true]) > 0 && std::min(common[false], reach[false]) > 0 &&
+         common[true] <= reach[false] && common[false] <= reach[true];
+}
+
+/// A read of a sum's term that another equation makes, behind a test of its place, or at a place that slides along a
+/// window: a block would need what other blocks make, too.
+static bool readsWindowsInside(const LoopSpace &space, const Equation &e) {
+  const std::vector<uint64_t> axes = axisDependences(e.body);
+  const uint64_t spatial = (uint64_t{1} << e.numSpatial) - 1;
+  return e.kind == EquationKind::Reduction &&
+         std::ranges::any_of(e.body.reachable(bodyRoots(e)), [&](NodeId id) {
+           const Scalar &node = e.body[id];
+           if (!isRead(node) ||
+               !std::ranges::count(space.reads, TensorId(node.index), &InsideRead::tensor))
+             return false;
+           return node.op == ScalarOp::ReadIf ||
+                  std::ranges::any_of(indexOperands(node), [&](NodeId index) {
+                    const uint64_t of = axes[static_cast<size_t>(index)];
+                    return (of & spatial) != 0 && (of & ~spatial) != 0 && slides(e, index);
+                  });
+         });
+}
+
 std::string whyNoNest(const LoopSpace &space) {
   for (const Equation *e : space.equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
       return e->name + " is neither a map nor a reduction";
     if (!e->states.empty() || isTupleMonoid(e->monoid))
       return e->name + " reduces to several values, which no tree holds beside a contraction";
+    if (readsWindowsInside(space, *e))
+      return e->name + " sums windows of what another equation makes";
   }
   return "";
 }

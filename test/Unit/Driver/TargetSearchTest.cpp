@@ -104,7 +104,8 @@ scatter s [i:2] add base %base
       },
       Diag::BadIr,
       "no schedule runs the equations of " + name +
-          " as one kernel: one of them is a scan, a scatter or opaque, or has no elements");
+          " as one kernel: one of them is a scan, a scatter or opaque, or has no elements, "
+          "or no tree of loops holds a contraction and the others");
 }
 
 TEST_CASE("searches: the public options are Fusion's own where nobody says otherwise") {

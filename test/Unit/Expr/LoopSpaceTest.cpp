@@ -77,8 +77,7 @@ TEST_CASE("a read at other points than its own leaves no rows along that axis") 
 TEST_CASE("a window of what is made inside leaves no rows, one of an input does") {
   const Space inside(chain("if(lt(0, m), %c[m - 1, n], 0.0)"));
   CHECK(inside.rows().empty());
-  CHECK(whyNoTree(inside.space) == "e reads c at other points than its own along m, and all of "
-                                   "them have no other loop in common");
+  CHECK(whyNoTree(inside.space) == "e sums windows of what another equation makes");
   const Space outside(ProgramText("sliding")
                           .input("a", "34,8")
                           .input("w", "3,8")
