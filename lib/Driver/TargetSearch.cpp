@@ -120,8 +120,7 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
       errors.push_back({Diag::BadIr, "plan for " + target.target.name,
                         "no schedule runs the equations of " + pattern.program.name +
                             " as one kernel: one of them is a scan, a scatter or opaque, or has no "
-                            "elements, or no tree of "
-                            "loops holds a contraction and the others"});
+                            "elements, or no tree of loops holds a contraction and the others"});
     else
       planned.push_back({&pattern.program, std::move(*schedules), launches[p]});
   }

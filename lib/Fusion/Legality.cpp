@@ -200,13 +200,11 @@ static std::string whyTreeless(const SearchGraph &region, const std::vector<int>
   return known->second;
 }
 
-/// Why a search mode without trees leaves a contraction alone: as Souffle has it, the one map that finishes it joins.
+/// Why a contraction stays alone in a search mode without trees: there, as in Souffle, one map that finishes it joins.
 /// Empty where the vertices are these two.
 static std::string whyContractionAlone(const FusionContext &context, const SearchGraph &region,
                                        const std::vector<int> &vertices, int contraction) {
   const Equation &own = *region.vertices[contraction].equation;
-  if (!context.joinsContractions)
-    return own.name + " is a contraction, which this search mode leaves alone";
   if (vertices.size() > 2 || contraction != vertices[0])
     return own.name + " is a contraction, which only one map that finishes it joins";
   const Equation &map = *region.vertices[vertices[1]].equation;
@@ -228,7 +226,8 @@ std::string whyNotOneKernel(const FusionContext &context, const SearchGraph &reg
       std::ranges::find_if(vertices, [&](int v) { return region.vertices[v].contraction; });
   const bool contracts = contraction != vertices.end();
   if (contracts && !context.joinsContractions)
-    return whyContractionAlone(context, region, vertices, *contraction);
+    return region.vertices[*contraction].equation->name +
+           " is a contraction, which this search mode leaves alone";
   if (context.wavefronts && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
         return region.vertices[v].kind == EquationKind::Scan;
       }))

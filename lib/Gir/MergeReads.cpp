@@ -59,8 +59,9 @@ private:
         if (CachedValue value = valueOf(sites, list, i);
             !value.uses.empty() && value.uses.size() >= readsBelow(value.node))
           values.push_back(std::move(value));
-    std::stable_sort(values.begin(), values.end(),
-                     [](const CachedValue &a, const CachedValue &b) { return a.site < b.site; });
+    // In the kernel's own order: that of hashes changes with the numbers of buffers, and with them what a kernel of
+    // several phases keeps of each.
+    std::ranges::sort(values, {}, [](const CachedValue &v) { return std::pair(v.site, v.node); });
     return std::any_of(values.begin(), values.end(),
                        [&](const CachedValue &value) { return cache.keep(sites, value); });
   }

@@ -87,8 +87,8 @@ private:
       for (size_t i = 0; i + 1 < list.size(); ++i)
         if (CachedValue value = valueOf(sites, list, i); !value.uses.empty())
           values.emplace_back(list[i].weight, std::move(value));
-    std::stable_sort(values.begin(), values.end(), [](const auto &a, const auto &b) {
-      return a.first != b.first ? a.first > b.first : a.second.site < b.second.site;
+    std::ranges::sort(values, {}, [](const auto &value) {
+      return std::tuple(-value.first, value.second.site, value.second.node);
     });
     return std::any_of(values.begin(), values.end(),
                        [&](const auto &value) { return cache.keep(sites, value.second); });

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostTiles =
     2; // sets of register tiles, each nest its own, and as many of one for all
 constexpr int64_t kNeighbours = 4; // columns of a lane on a GPU, as a vector
-constexpr size_t kMostStreams = 5; // sets of nests that make what they sum in their own loop
+constexpr size_t kMostStreams = 5; // sets of nests that sum in their own loop: all of four nests
 constexpr size_t kMostBlocks = 4;  // sizes of a block's rows, the best by volume
 
 /// Whether no nest in front of the last one, a contraction, has a loop over its columns.

@@ -122,7 +122,7 @@ std::optional<Schedule> TreeBuilder::build() {
   schedule.tree = inside(std::move(blocks), std::move(body));
   if (!target.blocksHaveUnits())
     takePlaces(schedule, program);
-  if (!fits || hasPanels != shape.panels)
+  if (!fits || hasPanels != shape.panels || hasParts != shape.partsOfTurn)
     return std::nullopt;
   return std::move(schedule);
 }
@@ -327,6 +327,7 @@ void TreeBuilder::addTiled(size_t n, std::vector<TreeNode> &out) {
     addTiled(n - 1, turn);
     std::vector<TreeNode> part;
     const int64_t depth = shape.partsOfTurn ? std::min(shape.depth, step) : step;
+    hasParts |= depth < step;
     stageTiles(nest, nest.reduced[0], depth, part);
     part.push_back(
         inUnits(ScheduleBuilder::nest({loop(LoopKind::Seq, axis(nest.reduced[0]), 1)}, {compute})));

@@ -117,6 +117,7 @@ private:
   int64_t sharedLeft = 0;
   bool fits = true;
   bool hasPanels = false;
+  bool hasParts = false;       // of a turn
   bool unitsShareRows = false; // whether there are not as many rows for each unit
 };
 

@@ -20,9 +20,7 @@ TEST_CASE("a search that runs out of thorough evaluations expects no less than w
       for (const TargetState &target : state.targets) {
         expected[thorough > 0] += target.plan.seconds;
         made[thorough > 0] += predictedSeconds(state.program, target);
-        // Threads of a kernel with several phases may keep a read less than those of each phase alone.
-        const double less = thorough > 0 ? 2e-3 : 1e-9;
-        CHECK(target.plan.seconds >= predictedSeconds(state.program, target) * (1 - less));
+        CHECK(target.plan.seconds >= predictedSeconds(state.program, target) * (1 - 1e-9));
       }
       return success();
     };

@@ -74,7 +74,7 @@ TEST_CASE("a read at other points than its own leaves no rows along that axis") 
                               "have no other loop in common");
 }
 
-TEST_CASE("a window of what is made inside leaves no rows, one of an input does") {
+TEST_CASE("no tree holds a sum of windows of what is made inside; those of an input leave rows") {
   const Space inside(chain("if(lt(0, m), %c[m - 1, n], 0.0)"));
   CHECK(inside.rows().empty());
   CHECK(whyNoTree(inside.space) == "e sums windows of what another equation makes");
@@ -84,6 +84,22 @@ TEST_CASE("a window of what is made inside leaves no rows, one of an input does"
                           .reduction("y", "m:32, n:8; k:3", "sum", "mul(%a[m + k, n], %w[k, n])"));
   CHECK(outside.rows() == Names{"m", "n"});
   CHECK(whyNoTree(outside.space).empty());
+}
+
+TEST_CASE("sums whose terms lie beside each other's are no windows") {
+  const auto isWindow = [](const std::string &sum, const std::string &steps) {
+    const Space s(ProgramText("steps")
+                      .input("x", "999,8")
+                      .input("w", "99,8")
+                      .map("a", "i:999, n:8", "exp(%x[i, n])")
+                      .reduction("y", sum, "sum", "mul(%a[" + steps + ", n], %w[k, n])"));
+    return whyNoTree(s.space) == "y sums windows of what another equation makes";
+  };
+  CHECK(!isWindow("m:32, n:8; k:2", "m * 2 + k"));
+  CHECK(isWindow("m:32, n:8; k:3", "m * 2 + k"));
+  CHECK(!isWindow("m:16, n:8; k:20", "k * 16 + m"));
+  CHECK(isWindow("m:17, n:8; k:20", "k * 16 + m"));
+  CHECK(isWindow("m:6, j:6, n:8; k:3", "m * 3 + j * 5 + k")); // at 6: of m = 2 and of j = 1, k = 1
 }
 
 TEST_CASE("two axes of one equation are no loop, whatever it reads") {
