@@ -85,13 +85,16 @@ private:
 
 /// The part of a statement's turns along the loop's axis that no test or clamp of their own stands in front of: the
 /// lowering makes a version of whole tiles, those below the innermost loop in order. A test against a multiple of the
-/// group's size stands in no turn's way.
+/// group's size stands in no turn's way: lanes past the end of a sum's results are tested, all other loops clamped.
 double shareInWholeTiles(const BoundSchedule &bound, int equation, AxisId axis, const Loops &loops,
                          int64_t size) {
   const DimExpr &extent = bound.schedule.axes[axis].extent;
   const std::vector<Symbol> &symbols = bound.program.expr.symbols;
   const AxisUse *use = bound.use(axis, equation);
-  const bool clamped = bound.facts(equation).reduces() && use && !use->reduction;
+  const bool onLanes = std::ranges::any_of(loops, [&](const LoopNode *loop) {
+    return loop->kind == LoopKind::Lane && loop->axis == axis;
+  });
+  const bool clamped = bound.facts(equation).reduces() && use && !use->reduction && !onLanes;
   if (!clamped && extent.divisibleBy(size, symbols))
     return 1;
   int64_t tile = 0;

@@ -165,9 +165,11 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
     // Past the extent a reduction reads the last element again, as its indices say: nothing wrote those behind it.
     const AxisUse *use = bound.use(a, equation);
     const bool clamped = use && !use->reduction && isClamped(a);
-    const bool own = !clamped && std::ranges::all_of(positions, [&](int p) {
-      return bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
-    });
+    // What a stage reads lies at the place of its element, of which the loops of the path say nothing.
+    const bool own =
+        !clamped && !overrides.contains(a) && std::ranges::all_of(positions, [&](int p) {
+          return bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
+        });
     if (own) {
       inside = axisOffset(a, tile.depth);
     } else {
