@@ -18,7 +18,11 @@ public:
       m.ints("c" + std::to_string(v), {v}, true);
     m.ints("low", {-10000}, true).ints("high", {10000}, true).ints("most", {24}, true);
     m.ints("axis", {0}).ints("list", {2, 0}).ints("one", {1}).ints("two", {2}).ints("any", {-1});
-    m.ints("place", {1}).ints("column", {-1, 1});
+    m.ints("none", {0})
+        .ints("far", {1000})
+        .ints("behind", {-1000})
+        .ints("place", {1})
+        .ints("column", {-1, 1});
     for (double v : {0.5, 2.0, 3.0, 0.7, -1.25})
       floats("f" + std::to_string(floatNames.size()), v);
     real("flow", -10000);
@@ -107,11 +111,8 @@ private:
       return clipped(make("Pow", {make("Mod", {of(ints), "c10"}), make("Mod", {of(ints), "c5"})}));
     case 17: {
       const std::string name = fresh();
-      auto *equation =
-          m.node("Einsum", {v, vector({of(ints), of(ints), of(ints)})}, {name}).add_attribute();
-      equation->set_name("equation");
-      equation->set_type(onnx::AttributeProto::STRING);
-      equation->set_s("i,i->");
+      words(m.node("Einsum", {v, vector({of(ints), of(ints), of(ints)})}, {name}), "equation",
+            "i,i->");
       return clipped(name);
     }
     default: {
@@ -204,6 +205,84 @@ private:
     }
   }
 
+  void words(onnx::NodeProto &node, const std::string &key, const std::string &value) {
+    auto *a = node.add_attribute();
+    a->set_name(key);
+    a->set_type(onnx::AttributeProto::STRING);
+    a->set_s(value);
+  }
+
+  /// An output of an operator whose own operand says how large it is: "s<i>", where t holds `size`.
+  void sized(const std::string &size, const std::string &t, const std::string &number) {
+    const std::string s = "s" + number;
+    switch (below(6)) {
+    case 0: m.node("Tile", {"w", t}, {s}); break;
+    case 1: { // in front and behind
+      const std::string behind = make("Unsqueeze", {make("Mod", {of(ints), "c5"}), "axis"});
+      const Names pads{with("Concat", below(2) ? Names{t, behind} : Names{behind, t}, "axis", 0)};
+      words(m.node("Pad", {"w", pads[0]}, {s}), "mode", below(2) ? "edge" : "constant");
+      break;
+    }
+    case 2: { // the last axis of x alone
+      const std::string last = make("Unsqueeze", {atLeastOne(size), "axis"});
+      const std::string sizes =
+          with("Concat", {make("Slice", {"sx", "none", "two"}), last}, "axis", 0);
+      words(m.node("Resize", {"x", "", "", sizes}, {s}), "mode", below(2) ? "linear" : "nearest");
+      break;
+    }
+    case 3: { // by halves
+      const std::string halves =
+          make("Mul", {with("Cast", {atLeastOne(size)}, "to", onnx::TensorProto::FLOAT), "f0"});
+      words(m.node("Resize", {"w", "", make("Unsqueeze", {halves, "axis"})}, {s}), "mode",
+            "nearest");
+      break;
+    }
+    case 4: { // every so many elements, backwards as well
+      const std::string stride = make("Unsqueeze", {atLeastOne(size), "axis"});
+      if (below(2))
+        m.node("Slice", {"w", "none", "far", "axis", stride}, {s});
+      else
+        m.node("Slice", {"w", "any", "behind", "axis", make("Neg", {stride})}, {s});
+      break;
+    }
+    default: loop(size, s);
+    }
+    m.output(s);
+  }
+
+  /// So many trips, of which each adds a row of two.
+  void loop(const std::string &trips, const std::string &rows) {
+    auto &node = m.node("Loop", {trips, "", "f1"}, {fresh(), rows});
+    auto *a = node.add_attribute();
+    a->set_name("body");
+    a->set_type(onnx::AttributeProto::GRAPH);
+    auto *g = a->mutable_g();
+    g->set_name("body");
+    const std::string trip = fresh(), going = fresh(), before = fresh(), after = fresh(),
+                      row = fresh(), same = fresh();
+    const auto operand = [g](const std::string &name, int type) {
+      auto *in = g->add_input();
+      in->set_name(name);
+      in->mutable_type()->mutable_tensor_type()->set_elem_type(type);
+      in->mutable_type()->mutable_tensor_type()->mutable_shape();
+    };
+    operand(trip, onnx::TensorProto::INT64);
+    operand(going, onnx::TensorProto::BOOL);
+    operand(before, onnx::TensorProto::FLOAT);
+    const auto makes = [g](const std::string &op, const Names &in, const std::string &out) {
+      auto *n = g->add_node();
+      n->set_op_type(op);
+      n->set_name(out);
+      for (const std::string &name : in)
+        n->add_input(name);
+      n->add_output(out);
+      g->add_output()->set_name(out);
+    };
+    makes("Identity", {going}, same);
+    makes("Add", {before, "f2"}, after);
+    makes("Expand", {before, "two"}, row);
+  }
+
   void broadcast(const char *op, const std::string &a, const std::string &b,
                  const std::string &number) {
     m.output("b" + number);
@@ -226,7 +305,7 @@ private:
     const std::string size = make("Max", {make("Min", {a, "most"}), "c0"});
     const std::string number = std::to_string(index), y = "y" + number, t = "t" + number;
     m.node("Unsqueeze", {size, "axis"}, {t});
-    switch (below(7)) {
+    switch (below(10)) {
     case 0: m.node("ConstantOfShape", {t}, {y}); break;
     case 1: m.node("Range", {"c0", size, "c1"}, {y}); break;
     case 2: m.node("Expand", {"f0", t}, {y}); break;
@@ -249,6 +328,12 @@ private:
       m.node("ConstantOfShape", {t}, {y});
       break;
     }
+    case 6:
+    case 7:
+    case 8:
+      m.node("ConstantOfShape", {t}, {y});
+      sized(size, t, number);
+      break;
     default: { // any start, to the end that is `size` elements behind it where there are as many
       const std::string start = make("Unsqueeze", {b, "axis"});
       const std::string from = make("Slice", {"w", start, "any"});
