@@ -48,19 +48,38 @@ Result<std::vector<Grams>> gramsOf(NodeImporter &n, const std::vector<int64_t> &
   return list;
 }
 
-/// How often each n-gram stands in x[rows, columns] with `distance` from word to word: i64[rows, grams].
+/// A word of no n-gram.
+int64_t wordOfNone(const Grams &grams) {
+  int64_t word = 0;
+  while (std::ranges::find(grams.words, word) != grams.words.end())
+    ++word;
+  return word;
+}
+
+/// How often each n-gram stands in x[rows, columns] with `distance` from word to word: i64[rows, grams]. Behind a row
+/// stand words that match nothing, so that one may begin at any word, whatever the number of columns.
 Result<ValueId> countsOf(NodeImporter &n, ValueId x, const Grams &grams, int64_t distance) {
   Compose c(n);
-  const DimExpr rows = n.shapeOf(x)[0];
+  const Shape shape = n.shapeOf(x);
+  const DimExpr rows = shape[0], columns = shape[1];
   const auto count = static_cast<int64_t>(grams.places.size());
-  const int64_t windows =
-      n.shapeOf(x)[1].constValue() - (grams.length - 1) * distance; // at least 1
+  const int64_t reach = (grams.length - 1) * distance;
+  const auto one = [](int64_t v) { return std::vector<int64_t>{v}; };
+  if (reach > 0)
+    x = c.concat({x, c.filled(DType::I64, double(wordOfNone(grams)), {rows, DimExpr(reach)})}, 1);
   ValueId match = kNoValue;
   for (int64_t k = 0; k < grams.length; ++k) {
     std::vector<int64_t> words;
     for (int64_t g = 0; g < count; ++g)
       words.push_back(grams.words[static_cast<size_t>(g * grams.length + k)]);
-    ValueId given = n.reshape(c.slice(x, 1, k * distance, windows), {rows, 1, DimExpr(windows)});
+    const int64_t start = k * distance;
+    ValueId given = c.like(OpKind::Slice, {x},
+                           {{"starts", one(start)},
+                            {"ends", one(start < reach ? start - reach : INT64_MAX)},
+                            {"axes", one(1)},
+                            {"steps", one(1)}},
+                           {{rows, columns}});
+    given = n.reshape(given, {rows, DimExpr(1), columns});
     ValueId wanted = n.constantValue(makeIntConstant({count, 1}, words));
     FUSEC_TRY(ValueId same, c.binary(OpKind::Equal, given, wanted));
     if (match != kNoValue) {
@@ -128,8 +147,6 @@ Status tfIdf(NodeImporter &n) {
   const bool isMatrix = n.rank(0) == 2;
   const DimExpr rows = isMatrix ? n.shape(0)[0] : DimExpr(1),
                 columns = n.rank(0) ? n.shape(0).back() : DimExpr(1);
-  if (!columns.isConst())
-    return n.needsFixed("the number of words in a row must be fixed", {columns});
   Compose c(n);
   ValueId x = n.reshape(c.cast(n.id(0), DType::I64), {rows, columns});
   std::vector<ValueId> counts;
@@ -140,7 +157,7 @@ Status tfIdf(NodeImporter &n) {
     ValueId sum = kNoValue;
     // Skips make no other 1-grams.
     for (int64_t distance = 1; distance <= (grams.length == 1 ? 1 : skips + 1); ++distance) {
-      if (columns.constValue() <= (grams.length - 1) * distance)
+      if (columns.isConst() && columns.constValue() <= (grams.length - 1) * distance)
         break;
       FUSEC_TRY(ValueId part, countsOf(n, x, grams, distance));
       if (sum != kNoValue) {
@@ -174,7 +191,7 @@ Status tfIdf(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"TfIdfVectorizer", 9, kNewestOpset, 1, 1, 1, tfIdf, "numbers; rows of known length"},
+    {"TfIdfVectorizer", 9, kNewestOpset, 1, 1, 1, tfIdf, "numbers"},
 };
 
 } // namespace

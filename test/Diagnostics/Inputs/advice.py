@@ -221,8 +221,6 @@ CASES = {
     "length of mask_index of 2": attention(2, ("m",)),
     "keys of mask_index": attention("n", ("n", "k")),
     "rows of mask_index": attention("n", (4, 3, 3)),
-    "TfIdfVectorizer": one("TfIdfVectorizer", {"p": (2, "n")}, mode="TF", min_gram_length=1, max_gram_length=1,
-                           max_skip_count=0, ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]),
     "QLinearAveragePool": one("QLinearAveragePool", {"b": (1, 1, "h", "c")}, made=UINT8, domain=MICROSOFT,
                               data=[floats("s", ()), bytes_("z", ()), floats("t", ()), bytes_("v", ())],
                               kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, count_include_pad=1),

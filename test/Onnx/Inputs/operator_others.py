@@ -92,6 +92,8 @@ WORDS = [
     n_grams(ROWS[:, :2], *POOL, 3, 3, 0),
     n_grams(ROWS, POOL[0], POOL[1], [9, 3, 3, 0, 7, 6, 1, 11], 1, 3, 1),
     symbolic(n_grams(ROWS, *POOL, 1, 2, 1), x=("b",)),
+    symbolic(n_grams(ROWS, *POOL, 1, 3, 4), x=("b", "n")),
+    symbolic(n_grams(ROWS[0, :2], *POOL, 1, 3, 4), x=("n",)),
     n_grams([[3, 3, 4, 3]], [3, 4, 3, 3, 4, 3, 4], [0, 3], [0, 1, 2, 3, 4], 1, 2, 0, "TFIDF"),
 ]
 
