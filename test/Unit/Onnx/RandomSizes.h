@@ -217,10 +217,14 @@ private:
     const std::string s = "s" + number;
     switch (below(6)) {
     case 0: m.node("Tile", {"w", t}, {s}); break;
-    case 1: { // in front and behind
+    case 1: { // in front and behind; an edge needs an element
       const std::string behind = make("Unsqueeze", {make("Mod", {of(ints), "c5"}), "axis"});
-      const Names pads{with("Concat", below(2) ? Names{t, behind} : Names{behind, t}, "axis", 0)};
-      words(m.node("Pad", {"w", pads[0]}, {s}), "mode", below(2) ? "edge" : "constant");
+      const std::string pads =
+          with("Concat", below(2) ? Names{t, behind} : Names{behind, t}, "axis", 0);
+      const bool edge = below(2) != 0;
+      const std::string data =
+          edge ? with("Concat", {"w", make("Unsqueeze", {"f1", "axis"})}, "axis", 0) : "w";
+      words(m.node("Pad", {data, pads}, {s}), "mode", edge ? "edge" : "constant");
       break;
     }
     case 2: { // the last axis of x alone
