@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 // What counts words.
 
@@ -50,8 +51,9 @@ Result<std::vector<Grams>> gramsOf(NodeImporter &n, const std::vector<int64_t> &
 
 /// A word of no n-gram.
 int64_t wordOfNone(const Grams &grams) {
+  const std::set<int64_t> words(grams.words.begin(), grams.words.end());
   int64_t word = 0;
-  while (std::ranges::find(grams.words, word) != grams.words.end())
+  while (words.contains(word))
     ++word;
   return word;
 }
@@ -65,8 +67,9 @@ Result<ValueId> countsOf(NodeImporter &n, ValueId x, const Grams &grams, int64_t
   const auto count = static_cast<int64_t>(grams.places.size());
   const int64_t reach = (grams.length - 1) * distance;
   const auto one = [](int64_t v) { return std::vector<int64_t>{v}; };
-  if (reach > 0)
-    x = c.concat({x, c.filled(DType::I64, double(wordOfNone(grams)), {rows, DimExpr(reach)})}, 1);
+  if (reach > 0) {
+    FUSEC_TRY(x, c.pad(x, {0, 0, 0, reach}, c.integer(wordOfNone(grams))));
+  }
   ValueId match = kNoValue;
   for (int64_t k = 0; k < grams.length; ++k) {
     std::vector<int64_t> words;

@@ -91,10 +91,9 @@ double shareInWholeTiles(const BoundSchedule &bound, int equation, AxisId axis, 
   const DimExpr &extent = bound.schedule.axes[axis].extent;
   const std::vector<Symbol> &symbols = bound.program.expr.symbols;
   const AxisUse *use = bound.use(axis, equation);
-  const bool onLanes = std::ranges::any_of(loops, [&](const LoopNode *loop) {
-    return loop->kind == LoopKind::Lane && loop->axis == axis;
-  });
-  const bool clamped = bound.facts(equation).reduces() && use && !use->reduction && !onLanes;
+  const LoopNode *lanes = innermost(loops, LoopKind::Lane);
+  const bool onLanes = lanes && lanes->axis == axis,
+             clamped = bound.facts(equation).reduces() && use && !use->reduction && !onLanes;
   if (!clamped && extent.divisibleBy(size, symbols))
     return 1;
   int64_t tile = 0;

@@ -55,6 +55,11 @@ def counters(path, target, feeds, options=()):
     return json.loads(re.search(r"^\{.*\}$", text, re.M).group(0))["kernels"]
 
 
+def asked(kernel):
+    """Sectors that a kernel asks for, for each that its tiles need."""
+    return (kernel["read_sectors"] + kernel["write_sectors"]) / kernel["tile_sectors"]
+
+
 def check(name, target, kernel, allowed):
     """True for a kernel that is large enough to be judged; fails for one that is a toy."""
     launches = kernel["launches"]
@@ -62,8 +67,7 @@ def check(name, target, kernel, allowed):
         return False
     assert kernel["units"] * kernel["lanes"] >= 256, (name, target, "threads a block", kernel)
     assert kernel["blocks"] > launches, (name, target, "one block", kernel)
-    sectors = kernel["read_sectors"] + kernel["write_sectors"]
-    assert sectors <= allowed * kernel["tile_sectors"], (name, target, sectors, kernel["tile_sectors"], kernel)
+    assert asked(kernel) <= allowed, (name, target, asked(kernel), kernel)
     return True
 
 
@@ -92,7 +96,7 @@ networks = sorted(os.path.join(tiny, entry) for entry in os.listdir(tiny) if ent
 assert networks, tiny
 for target in TARGETS:
     judged = 0
-    most = {}  # network -> sectors that a kernel asks for, for each that its tiles need
+    most = {}  # by network, of what its kernels ask for
     for path in networks:
         name, graph = os.path.basename(path)[:-5], onnx.load(path).graph
         kinds = operators(graph)
@@ -106,8 +110,7 @@ for target in TARGETS:
                 allowed = COLUMNS.get((name, target), WINDOWS)
             if check(name, target, kernel, allowed):
                 judged += 1
-                asked = (kernel["read_sectors"] + kernel["write_sectors"]) / kernel["tile_sectors"]
-                most[name] = max(asked, most.get(name, 0))
+                most[name] = max(asked(kernel), most.get(name, 0))
     for (name, of), bound in COLUMNS.items():
         assert of != target or most[name] > bound - 0.1, f"{name} on {target} asks for {most[name]}, not {bound}"
     assert judged >= 5, f"only {judged} kernels of the networks on {target} have 4096 outputs"

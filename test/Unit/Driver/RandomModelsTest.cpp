@@ -121,7 +121,7 @@ uint64_t number(const char *variable, uint64_t usual) {
 
 } // namespace
 
-TEST_CASE("random models with open and computed sizes agree with the interpreter", "[random]") {
+TEST_CASE("random models with open and computed sizes agree with the interpreter", "[sizes]") {
   Scratch scratch;
   Tally tally;
   const uint64_t first = number("FUSEC_RANDOM_MODELS_FROM", 1),

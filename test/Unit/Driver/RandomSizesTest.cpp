@@ -40,7 +40,7 @@ std::string difference(const Graph &graph, const std::string &bundle, std::mt199
 
 } // namespace
 
-TEST_CASE("compiled models compute 500 random programs over sizes as the interpreter", "[random]") {
+TEST_CASE("compiled models compute 500 random programs over sizes as the interpreter", "[sizes]") {
   constexpr uint64_t kFirstSeed = 20261126;
   constexpr int kModels = 20, kPrograms = 25;
   Scratch scratch;

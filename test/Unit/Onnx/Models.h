@@ -104,6 +104,12 @@ inline void attribute(onnx::NodeProto &n, const std::string &name, const std::ve
   for (int64_t x : v)
     a->add_ints(x);
 }
+inline void attribute(onnx::NodeProto &n, const std::string &name, const std::string &v) {
+  auto *a = n.add_attribute();
+  a->set_name(name);
+  a->set_type(onnx::AttributeProto::STRING);
+  a->set_s(v);
+}
 
 /// Types of the graph's outputs, or the diagnostics, one a line.
 inline std::string outcome(const Result<Graph> &g) {

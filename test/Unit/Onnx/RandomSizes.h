@@ -18,11 +18,7 @@ public:
       m.ints("c" + std::to_string(v), {v}, true);
     m.ints("low", {-10000}, true).ints("high", {10000}, true).ints("most", {24}, true);
     m.ints("axis", {0}).ints("list", {2, 0}).ints("one", {1}).ints("two", {2}).ints("any", {-1});
-    m.ints("none", {0})
-        .ints("far", {1000})
-        .ints("behind", {-1000})
-        .ints("place", {1})
-        .ints("column", {-1, 1});
+    m.ints("place", {1}).ints("column", {-1, 1}).ints("far", {1000}).ints("behind", {-1000});
     for (double v : {0.5, 2.0, 3.0, 0.7, -1.25})
       floats("f" + std::to_string(floatNames.size()), v);
     real("flow", -10000);
@@ -111,8 +107,8 @@ private:
       return clipped(make("Pow", {make("Mod", {of(ints), "c10"}), make("Mod", {of(ints), "c5"})}));
     case 17: {
       const std::string name = fresh();
-      words(m.node("Einsum", {v, vector({of(ints), of(ints), of(ints)})}, {name}), "equation",
-            "i,i->");
+      attribute(m.node("Einsum", {v, vector({of(ints), of(ints), of(ints)})}, {name}), "equation",
+                "i,i->");
       return clipped(name);
     }
     default: {
@@ -139,15 +135,19 @@ private:
     return name;
   }
 
+  onnx::GraphProto *graph(onnx::NodeProto &node, const std::string &key) {
+    auto *a = node.add_attribute();
+    a->set_name(key);
+    a->set_type(onnx::AttributeProto::GRAPH);
+    a->mutable_g()->set_name(key);
+    return a->mutable_g();
+  }
+
   std::string choice() {
     const std::string name = fresh();
     auto &node = m.node("If", {of(bools)}, {name});
     for (const char *branch : {"then_branch", "else_branch"}) {
-      auto *a = node.add_attribute();
-      a->set_name(branch);
-      a->set_type(onnx::AttributeProto::GRAPH);
-      auto *g = a->mutable_g();
-      g->set_name(branch);
+      auto *g = graph(node, branch);
       auto *add = g->add_node();
       add->set_op_type("Add");
       add->set_name(name + branch);
@@ -205,13 +205,6 @@ private:
     }
   }
 
-  void words(onnx::NodeProto &node, const std::string &key, const std::string &value) {
-    auto *a = node.add_attribute();
-    a->set_name(key);
-    a->set_type(onnx::AttributeProto::STRING);
-    a->set_s(value);
-  }
-
   /// An output of an operator whose own operand says how large it is: "s<i>", where t holds `size`.
   void sized(const std::string &size, const std::string &t, const std::string &number) {
     const std::string s = "s" + number;
@@ -224,27 +217,28 @@ private:
       const bool edge = below(2) != 0;
       const std::string data =
           edge ? with("Concat", {"w", make("Unsqueeze", {"f1", "axis"})}, "axis", 0) : "w";
-      words(m.node("Pad", {data, pads}, {s}), "mode", edge ? "edge" : "constant");
+      attribute(m.node("Pad", {data, pads}, {s}), "mode", edge ? "edge" : "constant");
       break;
     }
     case 2: { // the last axis of x alone
       const std::string last = make("Unsqueeze", {atLeastOne(size), "axis"});
       const std::string sizes =
-          with("Concat", {make("Slice", {"sx", "none", "two"}), last}, "axis", 0);
-      words(m.node("Resize", {"x", "", "", sizes}, {s}), "mode", below(2) ? "linear" : "nearest");
+          with("Concat", {make("Slice", {"sx", "axis", "two"}), last}, "axis", 0);
+      attribute(m.node("Resize", {"x", "", "", sizes}, {s}), "mode",
+                below(2) ? "linear" : "nearest");
       break;
     }
     case 3: { // by halves
       const std::string halves =
           make("Mul", {with("Cast", {atLeastOne(size)}, "to", onnx::TensorProto::FLOAT), "f0"});
-      words(m.node("Resize", {"w", "", make("Unsqueeze", {halves, "axis"})}, {s}), "mode",
-            "nearest");
+      attribute(m.node("Resize", {"w", "", make("Unsqueeze", {halves, "axis"})}, {s}), "mode",
+                "nearest");
       break;
     }
     case 4: { // every so many elements, backwards as well
       const std::string stride = make("Unsqueeze", {atLeastOne(size), "axis"});
       if (below(2))
-        m.node("Slice", {"w", "none", "far", "axis", stride}, {s});
+        m.node("Slice", {"w", "axis", "far", "axis", stride}, {s});
       else
         m.node("Slice", {"w", "any", "behind", "axis", make("Neg", {stride})}, {s});
       break;
@@ -257,11 +251,7 @@ private:
   /// So many trips, of which each adds a row of two.
   void loop(const std::string &trips, const std::string &rows) {
     auto &node = m.node("Loop", {trips, "", "f1"}, {fresh(), rows});
-    auto *a = node.add_attribute();
-    a->set_name("body");
-    a->set_type(onnx::AttributeProto::GRAPH);
-    auto *g = a->mutable_g();
-    g->set_name("body");
+    auto *g = graph(node, "body");
     const std::string trip = fresh(), going = fresh(), before = fresh(), after = fresh(),
                       row = fresh(), same = fresh();
     const auto operand = [g](const std::string &name, int type) {
